@@ -169,7 +169,7 @@ def _fields(kind: type) -> Iterator[str]:
 
 
 def _rules(kind: type) -> dict[str, str]:
-    """The rules of `validate_input` for the fields of an input class."""
+    """The rules of `the readers` for the fields of an input class."""
     hints = typing.get_type_hints(kind, include_extras=True)
     found = {field.name: _rule(hints.get(field.name)) for field in attrs.fields(kind)}
     return {name: rule for name, rule in found.items() if rule}
@@ -268,8 +268,9 @@ def _type(annotation: Any, where: Any) -> str:
             return _unqualified(typing.get_args(named)[0])
         if typing.get_origin(named) is typing.Literal:
             return " | ".join(map(repr, typing.get_args(named)))
-        if isinstance(named, types.UnionType):
-            return " | ".join(map(_public, typing.get_args(named)))
+        if typing.get_origin(named) in (typing.Union, types.UnionType):
+            parts = map(_without_rules, typing.get_args(named))
+            return " | ".join(map(_public, parts))
         if inspect.isclass(named) and named.__module__ != "builtins":
             return _public(named)
         return match[0]

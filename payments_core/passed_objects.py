@@ -6,7 +6,7 @@ is passed: its call would do nothing, and its result would count as true.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from payments_core.accounts.verification.port import KycProvider
@@ -17,10 +17,13 @@ from payments_core.chains.port import Chain, HasContracts, ReadsCode
 from payments_core.chains.role_modules import ModuleChain
 from payments_core.chains.token_balances import ReadsTokenBalances
 from payments_core.clock import Clock, HasServerTime
-from payments_core.plain_calls import require_plain_methods
+from payments_core.credentials.keyring import KeyRing
+from payments_core.errors import FieldError, ValidationFailed
+from payments_core.plain_calls import port_members, require_plain_methods
 from payments_core.pricing.port import Pricing
 from payments_core.routers.port import Router
 from payments_core.sandbox.chains import SandboxChain
+from payments_core.settings import Settings
 from payments_core.storage.capabilities import (
     ChecksIntegrity,
     ChecksWritability,
@@ -30,6 +33,7 @@ from payments_core.storage.capabilities import (
 from payments_core.storage.maintenance import MaintenanceAccess, Retirable
 from payments_core.storage.port import Storage
 from payments_core.telemetry import Telemetry
+from payments_core.validation.readers import name_with_article
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.transports.port import Transport
 
@@ -67,11 +71,46 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
 """By what the object is for: its port, and the protocols that it may have besides."""
 
 
-def require_plain_objects(passed: Mapping[str, Iterable[object]]) -> None:
-    """Refuse objects with asynchronous methods, by the names of `PORTS`; None is no object.
+PASSED: Mapping[str, tuple[type[Any], str | None]] = {
+    "storage": (Storage, "storage"),
+    "key_ring": (KeyRing, None),
+    "settings": (Settings, None),
+    "chains": (Mapping, "chain"),
+    "sandbox_chains": (Mapping, "chain"),
+    "clock": (Clock, "clock"),
+    "transport": (Transport, "transport"),
+    "resolver": (Resolver, "resolver"),
+    "kyc": (KycProvider, "KYC provider"),
+    "bank": (Bank, "bank"),
+    "pricing": (Pricing, "source of prices"),
+    "router": (Router, "router"),
+    "telemetry": (Telemetry, "telemetry"),
+}
+"""The arguments of the service, each with its class or port, and what it is in `PORTS`."""
 
-    Raises TypeError, which names the methods.
+_REQUIRED = ("storage", "key_ring")
+
+
+def require_passed(passed: Mapping[str, object]) -> None:
+    """Refuse arguments of the service of another kind; None only if it is one of the required.
+
+    Raises ValidationFailed, which names the arguments, and TypeError for an asynchronous method.
     """
-    for what, objects in passed.items():
-        for one in objects:
-            require_plain_methods(one, what, *PORTS[what])
+    for name, (_, port) in PASSED.items():
+        given = passed[name]
+        for one in given.values() if isinstance(given, Mapping) else (given,):
+            if port is not None:
+                require_plain_methods(one, port, *PORTS[port])
+    found = [
+        FieldError(name, f"must be {name_with_article(kind)}")
+        for name, (kind, _) in PASSED.items()
+        if (passed[name] is not None or name in _REQUIRED) and not _is_a(kind, passed[name])
+    ]
+    if found:
+        raise ValidationFailed(tuple(found))
+
+
+def _is_a(kind: type, given: object) -> bool:
+    if getattr(kind, "_is_protocol", False):
+        return all(hasattr(given, member) for member in port_members(kind))
+    return isinstance(given, kind)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 
 from payments_core.accounts.address_balances import AddressBalances
@@ -29,7 +30,6 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
 from payments_core.deposits.operations import Deposits
 from payments_core.engine.clock_guard import SANDBOX_PATIENCE_MS, ClockGuard, GuardedClock
-from payments_core.engine.events import EventName
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
@@ -39,7 +39,7 @@ from payments_core.legacy.role_modules.operations import RoleModules
 from payments_core.legacy.settlements.operations import Settlements
 from payments_core.legacy.transactions.operations import LegacyTransactions
 from payments_core.onramps.operations import OnrampAccounts
-from payments_core.passed_objects import require_plain_objects
+from payments_core.passed_objects import require_passed
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
 from payments_core.payments.checkout.direct_options import DirectOptions
@@ -78,12 +78,13 @@ from payments_core.tenants.operator_sessions import OperatorSessions
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import App
 from payments_core.tenants.request_log import RequestLog
+from payments_core.validation.arguments import check_arguments, guard
 from payments_core.waiting import NO_WAITS, Waits
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
-from payments_core.webhooks.handler_endpoints import HandlerEndpoints
+from payments_core.webhooks.handler_endpoints import HandlerEndpoints, HandlerName
 from payments_core.webhooks.handlers import EventHandlers, Handle
-from payments_core.webhooks.operations import WebhookEndpoints
+from payments_core.webhooks.operations import SubscribedEvents, WebhookEndpoints
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.replay import WebhookEvents
 from payments_core.webhooks.transports.port import Transport
@@ -99,7 +100,8 @@ class PaymentsService:
     or the system's clock. Without `kyc` verifications are simulated in the sandbox, and there are
     none in production; the same holds for `bank`, `pricing` and `router`. Events go to `telemetry`.
     A server passes its `waits`, where calls of other services are announced.
-    Raises TypeError for an object with an asynchronous method of its port: nothing here awaits.
+    Raises ValidationFailed for an object of the wrong kind, and TypeError for one with an
+    asynchronous method of its port: nothing here awaits.
     The worker of a mode is made by `worker`; `payments_core_http.create_app` serves it.
 
     Besides the resources it shows its `settings`, the `chains` that it serves by their number, and
@@ -133,18 +135,21 @@ class PaymentsService:
         telemetry: Telemetry = NOOP_TELEMETRY,
         waits: Waits = NO_WAITS,
     ) -> None:
-        require_plain_objects(
+        require_passed(
             {
-                "storage": [storage],
-                "chain": [*(chains or {}).values(), *(sandbox_chains or {}).values()],
-                "clock": [clock],
-                "transport": [transport],
-                "resolver": [resolver],
-                "KYC provider": [kyc],
-                "bank": [bank],
-                "source of prices": [pricing],
-                "router": [router],
-                "telemetry": [telemetry],
+                "storage": storage,
+                "key_ring": key_ring,
+                "settings": settings,
+                "chains": chains,
+                "sandbox_chains": sandbox_chains,
+                "clock": clock,
+                "transport": transport,
+                "resolver": resolver,
+                "kyc": kyc,
+                "bank": bank,
+                "pricing": pricing,
+                "router": router,
+                "telemetry": telemetry,
             }
         )
         require_plain_function(entropy, "entropy")
@@ -179,9 +184,17 @@ class PaymentsService:
         self._resolver = resolver or SystemResolver()
         self._transport = transport or SocketTransport()
         self._event_handlers = EventHandlers()
+        self._build()
+
+    def _build(self) -> None:
+        """Build the resources, which check nothing when they call one another, and guard them."""
+        self._unguarded = inside = copy(self)
         for name in _RESOURCES:  # now, not when two threads first ask at the same time
-            getattr(self, name)
-        self._background_jobs = self._make_background_jobs()
+            getattr(inside, name)
+        self._background_jobs: BackgroundJobs = inside._make_background_jobs()
+        inside._background_jobs = self._background_jobs
+        for name in _RESOURCES:
+            setattr(self, name, guard(getattr(inside, name)))
 
     # The resources.
 
@@ -394,13 +407,14 @@ class PaymentsService:
 
     # The processes.
 
+    @check_arguments
     def on_event(
         self,
         authority: Authority,
-        name: str,
+        name: HandlerName,
         handle: Handle,
         *,
-        subscribed_events: Sequence[EventName] = (),
+        subscribed_events: SubscribedEvents = (),
     ) -> Endpoint:
         """Call a function with the events of the authority's environment: all events, unless
         some are named. The workers of this process call it.
@@ -413,7 +427,8 @@ class PaymentsService:
         function is refused, and one that returns an awaitable has failed. Raises TypeError,
         ValidationFailed, WebhookLimitReached.
         """
-        endpoints = HandlerEndpoints(self.ports, self.webhooks, self._event_handlers)
+        webhooks = self._unguarded.webhooks
+        endpoints = HandlerEndpoints(self.ports, webhooks, self._event_handlers)
         return endpoints.register(authority, name, handle, subscribed_events=subscribed_events)
 
     def require_mode(self, mode: str) -> None:
@@ -439,7 +454,7 @@ class PaymentsService:
         """The sandbox's controls. Raises NotFound in another mode, or if the chains are real."""
         if mode != "sandbox" or not self._sandbox_chains:
             raise NotFound("sandbox")
-        return Sandbox(
+        controls = Sandbox(
             self.ports,
             self._sandbox_chains,
             self.worker(mode),
@@ -448,6 +463,7 @@ class PaymentsService:
             funding_bank=self._funding_banks.simulated,
             wake_notices=self._background_jobs.notice_reader(mode).wake,
         )
+        return guard(controls)
 
     def find_network_kind(self, chain_id: int) -> NetworkKind:
         """Where a chain is, for pages that lead wallets to it."""

@@ -8,6 +8,7 @@ from payments_core.contracts.versions import Versions
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.maintenance.retention import EVENTS_RETENTION_MS, MIN_EVENTS_MS
 from payments_core.public_url import LOCAL_URL, require_public_url
+from payments_core.validation.arguments import check_fields
 from payments_core.webhooks.settings import WebhookSettings
 
 
@@ -27,6 +28,7 @@ class Settings:
     time, so that hanging calls leave threads for the others; with five or more, hanging calls of
     two environments leave a place to a third. `webhooks` are the rules of deliveries, and
     `versions` the API versions that are served.
+    Raises ValidationFailed for a value of the wrong kind, and ValueError for one out of range.
     """
 
     _public_url: str | None = attrs.field(
@@ -41,6 +43,9 @@ class Settings:
     max_remote_calls: int = 5
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     versions: Versions = attrs.field(factory=Versions)
+
+    def __attrs_post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def public_url(self) -> str:

@@ -236,7 +236,7 @@ class Pipeline:
         )
         try:
             call.route.require_ids(call.path)
-            return call.route.handler(self._service, call)
+            return call.handle()
         except NotFound:
             give_back()
             self._throttle.check_miss(context.rate_context, call.route)

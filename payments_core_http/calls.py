@@ -11,6 +11,7 @@ import msgspec
 
 from payments_core.credentials.tokens import Claims
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
+from payments_core.errors import ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
@@ -20,6 +21,7 @@ from payments_core_http.contracts import RouteContract
 from payments_core_http.response_cache import ResponseCache
 from payments_core_http.routing import Route
 from payments_core_http.wire import cursors
+from payments_core_http.wire.names import name_failure
 from payments_core_http.wire.query import PageQuery
 
 if TYPE_CHECKING:
@@ -73,6 +75,13 @@ class ApiCall(Generic[B, Q]):
         """What the Payment's client secret proves, on rows `with_payment_secret`."""
         assert self.caller.payment_secret is not None
         return self.caller.payment_secret
+
+    def handle(self) -> Response:
+        """The handler's answer. A fault that an operation finds gets the path of the wire."""
+        try:
+            return self.route.handler(self.service, self)
+        except ValidationFailed as error:
+            raise name_failure(error) from error
 
     def answer(self, view: Any, status: int | None = None) -> Response:
         """The answer of a read, or of a write that has no idempotency key."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from payments_core.errors import IdempotencyKeyRequired
-from payments_core.tenants.idempotency import check_key
 from payments_core_http.browser_sessions import read_cookies, require_own_form
+from payments_core_http.idempotency import check_key
 from payments_core_http.routing import Route
 from payments_core_http.throttling import RateLimitContext, Throttle
 from payments_core_http.wire.forms import read_fields

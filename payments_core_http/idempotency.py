@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import msgspec
 
 from payments_core.engine.idempotency.record import (
+    KEY_PATTERN,
+    KEY_RULE,
     RETENTION_MS,
     IdempotentRequest,
 )
-from payments_core.errors import IdempotencyKeyRequired
+from payments_core.errors import IdempotencyKeyRequired, ValidationFailed
 from payments_core.tenants.authorization import Authority
-from payments_core.tenants.idempotency import build_request, check_key
+from payments_core.tenants.idempotency import build_request
 from payments_core_http.routing import Route
 from payments_core_http.wire.json_text import canonicalize
+
+_is_key = re.compile(KEY_PATTERN, re.ASCII).fullmatch
 
 
 def read_key(route: Route, environ: Mapping[str, Any]) -> str | None:
@@ -29,6 +34,13 @@ def read_key(route: Route, environ: Mapping[str, Any]) -> str | None:
             raise IdempotencyKeyRequired()
         return None
     return check_key(key)
+
+
+def check_key(key: str) -> str:
+    """The key, if it is valid. Raises ValidationFailed."""
+    if not _is_key(key):
+        raise ValidationFailed.at("Idempotency-Key", f"must be {KEY_RULE}")
+    return key
 
 
 def build_idempotent(

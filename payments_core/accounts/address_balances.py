@@ -27,7 +27,6 @@ from payments_core.errors import (
 from payments_core.evolve import evolve
 from payments_core.pricing.port import Pricing, PricingUnavailable
 from payments_core.tenants.authorization import Authority
-from payments_core.validation.inputs import validate_operations
 
 
 @attrs.frozen
@@ -63,7 +62,6 @@ class AddressHoldings:
     total_usd_cents: int
 
 
-@validate_operations
 class AddressBalances:
     """Reads balances of addresses."""
 
@@ -76,18 +74,18 @@ class AddressBalances:
         self._pricing = pricing
 
     def read_all(
-        self, authority: Authority, address: str, *, above: Decimal = Decimal(0)
+        self, authority: Authority, user_address: str, *, above: Decimal = Decimal(0)
     ) -> AddressHoldings:
         """An address's balance of each token on each served chain, if more than `above`.
 
-        The form of the address decides the chain type. Raises ValidationFailed at `userAddress`,
+        The form of the address decides the chain type. Raises ValidationFailed,
         CapabilityNotActive without prices, DependencyFailed.
         """
         try:
-            chain_type = identify_chain_type(address)
-            holder = normalize_address(chain_type, address)
+            chain_type = identify_chain_type(user_address)
+            holder = normalize_address(chain_type, user_address)
         except AddressError as error:
-            raise ValidationFailed.at("userAddress", str(error)) from None
+            raise ValidationFailed.at("user_address", str(error)) from None
         pricing = self._pricing.get(authority.mode)
         if pricing is None:
             raise CapabilityNotActive("pricing")

@@ -42,7 +42,7 @@ def find_chain_faults(chain_type: ChainType, chain_id: int | None) -> list[Field
     """The error of a challenge that names a chain for a wallet of another type."""
     if chain_id is None or chain_type == "evm":
         return []
-    return [FieldError("chainId", "is for EVM wallets only")]
+    return [FieldError("chain_id", "is for EVM wallets only")]
 
 
 def _name_chain(chain_id: int) -> str:

@@ -14,10 +14,8 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ValidationFailed
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
-from payments_core.validation.inputs import validate_operations
 
 
-@validate_operations
 class AccountDirectory:
     """Finds accounts of an environment."""
 
@@ -33,7 +31,7 @@ class AccountDirectory:
 
         Raises ValidationFailed, NotFound.
         """
-        key = payee_key(address, authority.environment.partner_id, "paymentAddress")
+        key = payee_key(address, authority.environment.partner_id, "payment_address")
         return self._find(authority, lambda snapshot: _load_named(snapshot, key), "payment address")
 
     def find_by_wallet(self, authority: Authority, address: str) -> AccountDetails:

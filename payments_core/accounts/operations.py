@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import attrs
 from msgspec import UNSET, Meta, UnsetType
@@ -49,6 +49,8 @@ from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import (
     Address,
+    AssetSymbol,
+    ChainId,
     Email,
     ExternalUserId,
     Label,
@@ -56,7 +58,6 @@ from payments_core.validation.fields import (
     PageLimit,
     Username,
 )
-from payments_core.validation.inputs import validate_input, validate_operations
 
 DEFAULT_SETTLEMENT = Settlement(chain_id=DEFAULT_CHAIN_ID, asset_symbol=DEFAULT_SYMBOL)
 """The defaults of a preference of which only one half is given."""
@@ -97,18 +98,11 @@ class NewAccount:
     metadata: MetadataInput | None = None
 
 
-@attrs.frozen(kw_only=True)
-class AccountChanges:
-    """The fields that `Accounts.update` may change; `UNSET` leaves a field as it is."""
-
-    email: Email | UnsetType | None = UNSET
-    metadata: MetadataInput | UnsetType | None = UNSET
-    status: AccountStatus | UnsetType = UNSET
-
-
 @attrs.frozen
 class AccountDetails:
     """An account with its vaults and wallets."""
+
+    checked_by_class: ClassVar[bool] = True
 
     account: Account
     vaults: tuple[Vault, ...]
@@ -116,7 +110,6 @@ class AccountDetails:
     activations: tuple[CapabilityActivation, ...] = ()
 
 
-@validate_operations
 class Accounts:
     """Creates and reads accounts; every account gets a vault on every registered chain."""
 
@@ -135,7 +128,6 @@ class Accounts:
         Raises ValidationFailed, ResourceConflict, UsernameTaken, UnsupportedChain,
         StorageLimitReached.
         """
-        new = validate_input(new)
         authority = require_room(authority)
         if new.username is not None:
             require_usable(new.username)
@@ -227,7 +219,7 @@ class Accounts:
         self, authority: Authority, account_id: str | None, external_user_id: str | None
     ) -> Account:
         """The account by exactly one of its two ids. Raises ValidationFailed, NotFound."""
-        require_exactly_one({"accountId": account_id, "externalUserId": external_user_id})
+        require_exactly_one({"account_id": account_id, "external_user_id": external_user_id})
 
         def load(snapshot: Snapshot) -> Account:
             if account_id is not None:
@@ -254,18 +246,18 @@ class Accounts:
         authority: Authority,
         account_id: str,
         *,
-        email: str | UnsetType | None = UNSET,
-        metadata: Mapping[str, Any] | UnsetType | None = UNSET,
+        email: Email | UnsetType | None = UNSET,
+        metadata: MetadataInput | UnsetType | None = UNSET,
         status: AccountStatus | UnsetType = UNSET,
         idempotency_key: IdempotencyKey = None,
     ) -> AccountDetails:
-        """Change the given fields; equal values change nothing.
+        """Change the given fields; `UNSET` leaves one as it is, and equal values change nothing.
 
         A closed account stays closed. Raises ValidationFailed, NotFound, InvalidState, and
         StorageLimitReached for new metadata.
         """
-        given = validate_input(AccountChanges(email=email, metadata=metadata, status=status))
-        changes = attrs.asdict(given, recurse=False, filter=lambda _, value: value is not UNSET)
+        given: dict[str, Any] = {"email": email, "metadata": metadata, "status": status}
+        changes = {name: value for name, value in given.items() if value is not UNSET}
 
         def change(account: Account) -> Account:
             if account.status == "closed" and changes.get("status", "closed") != "closed":
@@ -290,7 +282,6 @@ class Accounts:
         Payments made before keep theirs. Raises NotFound, AccountSuspended for a closed account,
         UnsupportedChain, UnsupportedAsset.
         """
-        settlement = validate_input(settlement)
         asset_of(settlement.chain_id, settlement.asset_symbol)
 
         def change(account: Account) -> Account:
@@ -304,8 +295,8 @@ class Accounts:
         authority: Authority,
         account_id: str,
         *,
-        chain_id: int | None = None,
-        asset_symbol: str | None = None,
+        chain_id: ChainId | None = None,
+        asset_symbol: AssetSymbol | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> AccountDetails:
         """Change the half of the settlement preference that is given.
@@ -317,7 +308,6 @@ class Accounts:
             current = _require_not_closed(account).settlement or DEFAULT_SETTLEMENT
             chosen = current.chain_id if chain_id is None else chain_id
             wanted = Settlement(chain_id=chosen, asset_symbol=asset_symbol or current.asset_symbol)
-            validate_input(wanted)
             asset_of(wanted.chain_id, wanted.asset_symbol)
             return evolve(account, settlement=wanted)
 

@@ -99,7 +99,7 @@ def find_signature_faults(signed: SignedText) -> tuple[FieldError, ...]:
         return tuple(_find_aptos_faults(signed))
     faults: list[FieldError] = []
     if signed.public_key is not None:
-        faults.append(FieldError("publicKey", "is for Aptos wallets only"))
+        faults.append(FieldError("public_key", "is for Aptos wallets only"))
     check = {"evm": _require_evm, "solana": _require_solana}[signed.chain_type]
     try:
         check(signed)
@@ -189,9 +189,9 @@ def _find_aptos_faults(signed: SignedText) -> list[FieldError]:
     if signature is None:
         faults.append(FieldError("signature", "must be 64 bytes in hex"))
     if key is None:
-        faults.append(FieldError("publicKey", "must be 32 bytes in hex"))
+        faults.append(FieldError("public_key", "must be 32 bytes in hex"))
     elif aptos_address(key) != signed.address:
-        faults.append(FieldError("publicKey", "is not the key of this address"))
+        faults.append(FieldError("public_key", "is not the key of this address"))
     elif signature is not None:
         text, nonce = signed.text, signed.nonce
         message = (text if nonce is None else aptos_message(text, nonce)).encode()

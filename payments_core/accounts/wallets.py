@@ -61,7 +61,6 @@ from payments_core.validation.fields import (
     PublicKey,
     Signature,
 )
-from payments_core.validation.inputs import validate_input, validate_operations
 
 CHALLENGE_RETENTION_MS = DAY
 """How long an expired challenge is still known as expired or used; later it is not found."""
@@ -82,7 +81,6 @@ class _Proof:
     chain_ids: tuple[int, ...] = ()
 
 
-@validate_operations
 class Wallets:
     """Links wallets to accounts, and lists them."""
 
@@ -212,7 +210,6 @@ class Wallets:
         ResourceConflict and StorageLimitReached as `add` does.
         """
         authority = require_room(authority)
-        wallet = validate_input(wallet)
         try:
             address = normalize_wallet_address(wallet.chain_type, wallet.address)
         except AddressError as error:

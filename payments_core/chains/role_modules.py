@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cache
-from typing import Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import attrs
 
@@ -41,6 +41,8 @@ AcceptsSignature = Callable[[str, bytes, bytes], bool]
 @attrs.frozen
 class TxData:
     """The call that the owner requests, as received. Only a Safe has the last five."""
+
+    checked_by_class: ClassVar[bool] = True  # its numbers have 256 bits
 
     to: str
     value: int
@@ -137,28 +139,28 @@ def build_enable_call(
     """
     faults: list[FieldError] = []
     if tx_data.operation != CALL:
-        faults.append(FieldError("txData.operation", "must be 0: a DELEGATECALL is refused"))
+        faults.append(FieldError("tx_data.operation", "must be 0: a DELEGATECALL is refused"))
     faults += [
-        FieldError(f"txData.{name}", f"must be {allowed}")
+        FieldError(f"tx_data.{name}", f"must be {allowed}")
         for name, received, allowed in (
             ("value", tx_data.value, 0),
             # A Safe would pay for the gas from the user's tokens, to anybody.
-            ("safeTxGas", tx_data.safe_tx_gas, 0),
-            ("baseGas", tx_data.base_gas, 0),
-            ("gasPrice", tx_data.gas_price, 0),
-            ("gasToken", tx_data.gas_token, ZERO_ADDRESS),
-            ("refundReceiver", tx_data.refund_receiver, ZERO_ADDRESS),
+            ("safe_tx_gas", tx_data.safe_tx_gas, 0),
+            ("base_gas", tx_data.base_gas, 0),
+            ("gas_price", tx_data.gas_price, 0),
+            ("gas_token", tx_data.gas_token, ZERO_ADDRESS),
+            ("refund_receiver", tx_data.refund_receiver, ZERO_ADDRESS),
         )
         if received != allowed
     ]
     try:
         if normalize_address("evm", tx_data.to) not in targets:
-            faults.append(FieldError("txData.to", "is not an allowed target"))
+            faults.append(FieldError("tx_data.to", "is not an allowed target"))
     except AddressError as error:
-        faults.append(FieldError("txData.to", str(error)))
+        faults.append(FieldError("tx_data.to", str(error)))
     fault = _find_data_fault(tx_data.data, role_module)
     if fault is not None:
-        faults.append(FieldError("txData.data", fault))
+        faults.append(FieldError("tx_data.data", fault))
     if faults:
         raise ValidationFailed(tuple(faults))
     to = normalize_address("evm", tx_data.to)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -41,6 +41,8 @@ class Versions:
     New environments are pinned to the newest. Raises ValueError for an empty tuple, for a text that
     is not a date, for any other order, and for a newest contract with changes.
     """
+
+    checked_by_class: ClassVar[bool] = True
 
     contracts: tuple[Contract, ...] = CONTRACTS
     supported: tuple[str, ...] = attrs.field(init=False)

@@ -45,7 +45,6 @@ from payments_core.storage.port import Page, Position, Transaction
 from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, ChainId, PageLimit
-from payments_core.validation.inputs import validate_operations
 
 DepositStatus = Literal["detected", "confirmed", "settled", "rejected", "failed"]
 
@@ -77,7 +76,6 @@ class _SweepRetry:
     amount: int
 
 
-@validate_operations
 class Deposits:
     """Issues deposit addresses, and reads the deposits there."""
 

@@ -45,8 +45,8 @@ def onramp_field_requirements() -> Iterator[FieldRequirement]:
     symbols = {asset.symbol for chain in CHAINS.values() for asset in chain.assets}
     yield FieldRequirement(name="currency", required=True, values=("usd",))
     yield FieldRequirement(name="destination.type", required=True, values=("vault", "wallet"))
-    yield FieldRequirement(name="destination.chainId", required=True, type="integer")
+    yield FieldRequirement(name="destination.chain_id", required=True, type="integer")
     yield FieldRequirement(
-        name="destination.assetSymbol", required=True, values=tuple(sorted(symbols))
+        name="destination.asset_symbol", required=True, values=tuple(sorted(symbols))
     )
     yield FieldRequirement(name="destination.address", required=False, min_length=1, max_length=128)

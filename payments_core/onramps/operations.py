@@ -60,7 +60,6 @@ from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Tra
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import PageLimit
-from payments_core.validation.inputs import validate_input, validate_operations
 
 OPEN_ONRAMP_ACCOUNT = "onramps.open_account"
 
@@ -89,7 +88,6 @@ class OpenedInstructions:
     account_number: str = attrs.field(repr=False)
 
 
-@validate_operations
 class OnrampAccounts:
     """Adds on-ramps to accounts, and lists them and their transfers."""
 
@@ -138,7 +136,6 @@ class OnrampAccounts:
         CapabilityNotActive until the account's capability us_bank_funding is active, and
         ResourceConflict if the account has MAX_ONRAMPS on-ramps.
         """
-        new = validate_input(new)
         if faults := find_onramp_faults(new.destination.type, new.destination.address):
             raise ValidationFailed(tuple(faults))
         authority = require_product(authority, PRODUCT_OF_CAPABILITY[FUNDING])

@@ -19,10 +19,8 @@ from payments_core.payment_settings.validation import validate_terms
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_input, validate_operations
 
 
-@validate_operations
 class PartnerPaymentSettings:
     """Reads and replaces a partner's settings for all Payments of an environment."""
 
@@ -53,7 +51,7 @@ class PartnerPaymentSettings:
         0 for settings that were never set. Raises ValidationFailed with every error, and
         ResourceConflict if the settings have changed since that version.
         """
-        terms = validate_terms(validate_input(terms), authority.mode)
+        terms = validate_terms(terms, authority.mode)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[PaymentSettings]:

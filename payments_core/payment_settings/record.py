@@ -16,7 +16,6 @@ from payments_core.engine.decision import lock_shared
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Collection, Record
-from payments_core.validation.inputs import JSON_NAME
 
 PaymentMethod = Literal["vault", "direct", "routing", "hosted_onramp"]
 PAYMENT_METHODS: tuple[PaymentMethod, ...] = ("vault", "direct", "routing", "hosted_onramp")
@@ -68,7 +67,7 @@ class PaymentTerms:
     max_amount: str | None = None
     expires_in_s: int = 3_600
     monitoring_s: int = DAY // SECOND
-    tolerance_bps: int = attrs.field(default=0, metadata={JSON_NAME: "underpaymentToleranceBps"})
+    tolerance_bps: int = 0
     fee_bps: int = 0
     confirmations: Mapping[int, int] = attrs.field(factory=dict)
     success_url: str | None = None

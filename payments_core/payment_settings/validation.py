@@ -51,28 +51,28 @@ def validate_terms(terms: PaymentTerms, mode: str) -> PaymentTerms:
     local = mode == "sandbox"
     symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.assets}
     faults = [
-        *_validate_items("allowedOrigins", terms.allowed_origins, _origin_check(local)),
+        *_validate_items("allowed_origins", terms.allowed_origins, _origin_check(local)),
         *_validate_items(
-            "allowedMethods",
+            "allowed_methods",
             terms.allowed_methods,
             _membership_check(PAYMENT_METHODS, "method"),
             minimum=1,
         ),
         *_validate_items("chains", terms.chains, _membership_check(CHAINS, "chain"), minimum=1),
         *_validate_items("assets", terms.assets, _membership_check(symbols, "asset"), minimum=1),
-        *_validate_range("expiresInSeconds", terms.expires_in_s, *EXPIRY_RANGE_S),
-        *_validate_range("monitoringSeconds", terms.monitoring_s, *MONITORING_RANGE_S),
-        *_validate_range("underpaymentToleranceBps", terms.tolerance_bps, 0, MAX_TOLERANCE_BPS),
-        *_validate_range("feeBps", terms.fee_bps, 0, MAX_FEE_BPS),
+        *_validate_range("expires_in_s", terms.expires_in_s, *EXPIRY_RANGE_S),
+        *_validate_range("monitoring_s", terms.monitoring_s, *MONITORING_RANGE_S),
+        *_validate_range("tolerance_bps", terms.tolerance_bps, 0, MAX_TOLERANCE_BPS),
+        *_validate_range("fee_bps", terms.fee_bps, 0, MAX_FEE_BPS),
         *_validate_confirmations(terms),
-        *_validate_url("successUrl", terms.success_url, local),
-        *_validate_url("cancelUrl", terms.cancel_url, local),
+        *_validate_url("success_url", terms.success_url, local),
+        *_validate_url("cancel_url", terms.cancel_url, local),
         *_validate_branding(terms.branding, local),
     ]
-    minimum = _parse_amount_limit("minAmount", terms.min_amount, faults)
-    maximum = _parse_amount_limit("maxAmount", terms.max_amount, faults)
+    minimum = _parse_amount_limit("min_amount", terms.min_amount, faults)
+    maximum = _parse_amount_limit("max_amount", terms.max_amount, faults)
     if minimum is not None and maximum is not None and minimum > maximum:
-        faults.append(FieldError("maxAmount", "must not be less than minAmount"))
+        faults.append(FieldError("max_amount", "must not be less than the minimum amount"))
     wallets = _parse_wallets(terms.allowed_destinations, faults)
     if faults:
         raise ValidationFailed(tuple(faults))
@@ -137,9 +137,9 @@ def _validate_branding(branding: Branding, local: bool) -> Iterator[FieldError]:
         yield FieldError("branding.name", f"must have 1 to {MAX_NAME_CHARACTERS} characters")
     elif name is not None and (_INVISIBLE.search(name) or not name.strip()):
         yield FieldError("branding.name", "must be visible text, without control characters")
-    yield from _validate_url("branding.logoUrl", branding.logo_url, local)
+    yield from _validate_url("branding.logo_url", branding.logo_url, local)
     if color is not None and not _COLOR.fullmatch(color):
-        yield FieldError("branding.primaryColor", "must be a color such as #1a2b3c")
+        yield FieldError("branding.primary_color", "must be a color such as #1a2b3c")
 
 
 def _parse_amount_limit(path: str, text: str | None, faults: list[FieldError]) -> int | None:
@@ -160,7 +160,7 @@ def _parse_wallets(
     items: Sequence[AllowedWallet], faults: list[FieldError]
 ) -> tuple[AllowedWallet, ...]:
     """The wallets with canonical addresses; an invalid one is left out."""
-    path = "allowedDestinations"
+    path = "allowed_destinations"
     if len(items) > MAX_ITEMS:
         faults.append(FieldError(path, f"must have 0 to {MAX_ITEMS} items"))
         return ()
@@ -168,7 +168,7 @@ def _parse_wallets(
     for place, item in enumerate(items):
         entry = CHAINS.get(item.chain_id)
         if entry is None:
-            faults.append(FieldError(f"{path}[{place}].chainId", "is not a supported chain"))
+            faults.append(FieldError(f"{path}[{place}].chain_id", "is not a supported chain"))
             continue
         try:
             wallet = evolve(item, address=normalize_wallet_address(entry.chain_type, item.address))

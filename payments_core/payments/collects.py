@@ -40,7 +40,6 @@ from payments_core.validation.fields import (
     Reference,
     Sentence,
 )
-from payments_core.validation.inputs import validate_input, validate_operations
 
 
 @attrs.frozen(kw_only=True)
@@ -62,7 +61,6 @@ class NewCollect:
     metadata: MetadataInput | None = None
 
 
-@validate_operations
 class Collects:
     """Creates collect Payments."""
 
@@ -83,7 +81,6 @@ class Collects:
         UnsupportedChain, UnsupportedAsset, AccountSuspended, InvalidState for an ended
         mandate, PolicyInactive, PolicyDenied, InsufficientBalance, DependencyFailed.
         """
-        new = validate_input(new)
         mandate, vault = self._storage.read(
             authority.partition, lambda snapshot: _load_mandate(snapshot, new.mandate_id)
         )

@@ -122,13 +122,13 @@ class Destinations:
             key = payee_key(
                 wanted.payment_address,
                 authority.environment.partner_id,
-                "destination.paymentAddress",
+                "destination.payment_address",
             )
             return self._find_account_id(authority, "by_username", key, "payment address")
         require_exactly_one(
             {
-                "destination.accountId": wanted.account_id,
-                "destination.externalUserId": wanted.external_user_id,
+                "destination.account_id": wanted.account_id,
+                "destination.external_user_id": wanted.external_user_id,
             }
         )
         if wanted.account_id is not None:

@@ -69,7 +69,6 @@ from payments_core.validation.fields import (
     Sentence,
     Url,
 )
-from payments_core.validation.inputs import validate_input, validate_operations
 
 MAX_JOURNAL_ENTRIES = 1_000
 """The maximum number of journal entries shown; a Payment with more is under a dust attack."""
@@ -112,7 +111,6 @@ class ReceiptsWithJournal:
     entries: tuple[JournalEntry, ...]
 
 
-@validate_operations
 class Payments:
     """Creates receive Payments; reads and cancels Payments of any intent."""
 
@@ -134,7 +132,6 @@ class Payments:
         UnsupportedChain, UnsupportedAsset, and AccountSuspended if the calling account is
         to be paid and is not active.
         """
-        new = validate_input(new)
         _require_no_metadata_of_clients(authority, new)
         _require_valid_urls(authority, new)
         recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
@@ -348,7 +345,7 @@ def _require_no_metadata_of_clients(authority: Authority, new: NewPayment) -> No
 
 def _require_valid_urls(authority: Authority, new: NewPayment) -> None:
     local = authority.mode == "sandbox"
-    urls = (("successUrl", new.success_url), ("cancelUrl", new.cancel_url))
+    urls = (("success_url", new.success_url), ("cancel_url", new.cancel_url))
     found = (
         (path, find_url_fault(url, local_allowed=local)) for path, url in urls if url is not None
     )
@@ -359,4 +356,4 @@ def _require_valid_urls(authority: Authority, new: NewPayment) -> None:
 def _require_valid_expiry(expires_in_s: int) -> None:
     minimum, maximum = EXPIRY_RANGE_S
     if not minimum <= expires_in_s <= maximum:
-        raise ValidationFailed.at("expiresInSeconds", f"must be {minimum} to {maximum}")
+        raise ValidationFailed.at("expires_in_s", f"must be {minimum} to {maximum}")

@@ -61,7 +61,6 @@ from payments_core.validation.fields import (
     Reference,
     Sentence,
 )
-from payments_core.validation.inputs import validate_input, validate_operations
 
 
 @attrs.frozen(kw_only=True)
@@ -85,7 +84,6 @@ class NewSend:
     metadata: MetadataInput | None = None
 
 
-@validate_operations
 class Sends:
     """Creates send Payments."""
 
@@ -110,7 +108,6 @@ class Sends:
         InsufficientBalance, DependencyFailed; to a bank account also EntitlementRequired and
         CapabilityNotActive.
         """
-        new = validate_input(new)
         recipient_id = self._resolve_recipient_id(authority, new)
         preferring = self._storage.read(
             authority.partition,

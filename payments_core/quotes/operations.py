@@ -62,7 +62,6 @@ from payments_core.routers.port import RouteOrder, Router, RouteRefused, RouterU
 from payments_core.storage.port import Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_input, validate_operations
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +89,6 @@ class _Offer:
     terms: QuoteTerms
 
 
-@validate_operations
 class Quotes:
     """Creates quotes, and shows their results."""
 
@@ -126,7 +124,6 @@ class Quotes:
         UnsupportedAsset, AmountOutOfRange, CapabilityNotActive without prices or a router,
         DependencyFailed, and IdempotencyConflict.
         """
-        new = validate_input(new)
         require_one_payer_and_amount(new)
         exchange = self._resolve(authority, new)
         offer = self._ask_prices(authority, exchange)
@@ -185,16 +182,16 @@ class Quotes:
 
         return self._storage.read(authority.partition, load)
 
-    def is_transfer_done(self, authority: Authority, chain_id: int, address: str) -> bool:
+    def is_transfer_done(self, authority: Authority, chain_id: int, deposit_address: str) -> bool:
         """Whether the funds sent to a deposit address have arrived: the newest deposit there, or
         the Payment of the quote whose address it is.
 
         Raises NotFound for an address that is neither, UnsupportedChain, ValidationFailed.
         """
         try:
-            canonical = normalize_address(chain_entry(chain_id).chain_type, address)
+            canonical = normalize_address(chain_entry(chain_id).chain_type, deposit_address)
         except AddressError as error:
-            raise ValidationFailed.at("depositAddress", str(error)) from None
+            raise ValidationFailed.at("deposit_address", str(error)) from None
         issued = [
             located.record
             for located in self._storage.locate(DepositAddress, "by_address", [(canonical,)])

@@ -76,8 +76,8 @@ class Exchange:
 
 def require_one_payer_and_amount(new: NewQuote) -> None:
     """Raise ValidationFailed unless there is exactly one of each."""
-    require_exactly_one({"userId": new.user_id, "sourceAddress": new.source_address})
-    require_exactly_one({"amount": new.amount, "rawAmount": new.raw_amount})
+    require_exactly_one({"user_id": new.user_id, "source_address": new.source_address})
+    require_exactly_one({"amount": new.amount, "raw_amount": new.raw_amount})
 
 
 def resolve_exchange(
@@ -125,7 +125,7 @@ def _parse_payer(address: str | None, source: Asset) -> str | None:
     try:
         return normalize_wallet_address(chain_entry(source.chain_id).chain_type, address)
     except AddressError as error:
-        raise ValidationFailed.at("sourceAddress", str(error)) from None
+        raise ValidationFailed.at("source_address", str(error)) from None
 
 
 def _parse_amount(new: NewQuote, source: Asset) -> int:

@@ -156,7 +156,7 @@ def _load_subject(
     if "paymentId" in event.fields:
         payment = _find_payment(snapshot, event, account_id, payment_id)
     elif payment_id is not None:
-        raise ValidationFailed.at("paymentId", "is not a field of this event")
+        raise ValidationFailed.at("payment_id", "is not a field of this event")
     if payment is not None and payment.option_ids:
         option = snapshot.get(Option, payment.selected_option_id or payment.option_ids[-1])
     account = None
@@ -190,7 +190,7 @@ def _find_payment(
         raise NotFound("payment")
     if payment.intent not in event.intents:
         raise ValidationFailed.at(
-            "paymentId", f"is a {payment.intent} Payment, which does not have this event"
+            "payment_id", f"is a {payment.intent} Payment, which does not have this event"
         )
     return payment
 

@@ -39,6 +39,7 @@ from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import App
+from payments_core.validation.arguments import guard
 
 T = TypeVar("T")
 
@@ -99,13 +100,14 @@ class Sandbox:
         self._clock = ports.clock
         self._payouts = SandboxPayouts(ports, bank)
         self._wake = wake
-        self.bank_deposits: BankDeposits = BankDeposits(
+        deposits = BankDeposits(
             ports,
             funding_bank,
             wake_notices,
             require_new_key=self._require_new_key,
             operation_id=self._operation_id,
         )
+        self.bank_deposits: BankDeposits = guard(deposits)
         self.runner: SandboxRunner = SandboxRunner(ports.clock, chains, worker)
         self._failures = Failures(ports)
         self._events = EventTrigger(ports)

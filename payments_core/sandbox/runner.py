@@ -37,7 +37,7 @@ class SandboxRunner:
         if not isinstance(clock, SandboxClock):
             raise CapabilityNotActive("the sandbox clock")
         if not 1 <= seconds <= MAX_ADVANCE_S:
-            raise ValidationFailed.at("advanceSeconds", f"must be 1 to {MAX_ADVANCE_S}")
+            raise ValidationFailed.at("seconds", f"must be 1 to {MAX_ADVANCE_S}")
 
         def move(instant: Instant) -> None:  # and tell the chains how much time has passed
             before = clock.now()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import attrs
 
@@ -18,6 +18,8 @@ class Get:
     `shared` is for records that will be held, `exclusive` for `get(for_update=True)`. `is_optional`
     says that it is often absent, so that an adapter verifies that at once.
     """
+
+    checked_by_class: ClassVar[bool] = True
 
     kind: type[Record]
     id: str

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Ids
 from types import MappingProxyType
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import attrs
 
@@ -233,6 +233,8 @@ class ClaimedJob:
 
     partition: str
     job: Job
+
+    checked_by_class: ClassVar[bool] = True
 
 
 OnDamaged = Callable[[str, str], None]

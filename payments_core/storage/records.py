@@ -186,6 +186,7 @@ class Record:
     """
 
     collection: ClassVar[Collection]
+    checked_by_class: ClassVar[bool] = True
 
     id: str
     version: int = 0

@@ -8,7 +8,7 @@ inside their transaction, where `Authority.confirm` holds the records that the a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import attrs
 
@@ -150,6 +150,8 @@ class Authority:
     origin: str | None = None
     needs_room: bool = False
     api_version: str
+
+    checked_by_class: ClassVar[bool] = True
 
     @property
     def partition(self) -> str:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial, wraps
-from typing import Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
 
 import attrs
 
@@ -24,16 +23,13 @@ from payments_core.engine.idempotency.record import (
     Response,
     response_id,
 )
-from payments_core.errors import PaymentsError, ValidationFailed
+from payments_core.errors import PaymentsError
 from payments_core.storage import documents
 from payments_core.tenants.authorization import Authority
-from payments_core.validation.inputs import validate_input
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-KEY_PATTERN = "^[ -~]{1,256}$"
-_KEY = re.compile(KEY_PATTERN, re.ASCII)
 _NO_STATUS = 0
 """A result of the library has no HTTP status."""
 _NOT_FINGERPRINTED = frozenset({"self", "authority", "idempotency_key"})
@@ -44,8 +40,8 @@ def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
 
     Keys belong to the principal of the `authority`, as in HTTP; both doors share them. A
     failure stores nothing, so the same key may be used again. An `IdempotentRequest` in place of
-    a key means that the caller renders the answer itself. Raises ValidationFailed for an invalid
-    key, and IdempotencyConflict for a key used with other arguments or another operation.
+    a key means that the caller renders the answer itself. Raises IdempotencyConflict for a key used
+    with other arguments or another operation.
     """
     signature = inspect.signature(operation)
 
@@ -59,7 +55,7 @@ def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
         committer: Committer = call["self"]._committer
         request = build_request(
             authority,
-            check_key(key),
+            cast(str, key),
             _compute_fingerprint(operation, call),
             committer.answer_retention_ms,
             partial(_render_result, operation, authority.api_version),
@@ -74,15 +70,6 @@ def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
             return result
 
     return run
-
-
-def check_key(key: object) -> str:
-    """The key, if it is valid. Raises ValidationFailed."""
-    if not isinstance(key, str) or _KEY.fullmatch(key) is None:
-        raise ValidationFailed.at(
-            "Idempotency-Key", "must have 1 to 256 printable ASCII characters"
-        )
-    return key
 
 
 def build_request(
@@ -126,22 +113,12 @@ def _compute_fingerprint(operation: Callable[..., Any], call: Mapping[str, Any])
     """
     parameters = inspect.signature(operation).parameters
     given = {
-        name: _describe(_validate(value))
+        name: _describe(value)
         for name, value in call.items()
         if name not in _NOT_FINGERPRINTED and value != parameters[name].default
     }
     text = json.dumps((operation.__qualname__, given), sort_keys=True, default=repr)
     return "1:" + hashlib.sha256(text.encode()).hexdigest()
-
-
-def _validate(value: Any) -> Any:
-    """An input as it is stored: its errors are reported before its key is looked up."""
-    if not attrs.has(type(value)):
-        return value
-    try:
-        return validate_input(value)
-    except TypeError:  # an input of bytes, which has no rules: its operation reads it
-        return value
 
 
 def _describe(value: Any) -> Any:

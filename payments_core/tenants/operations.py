@@ -46,7 +46,6 @@ from payments_core.tenants.record import (
     PartnerName,
 )
 from payments_core.validation.fields import Credential
-from payments_core.validation.inputs import validate_operations
 
 _PARTNER_ID = re.compile(r"[a-z0-9][a-z0-9-]{1,38}[a-z0-9]")
 
@@ -59,7 +58,6 @@ REVOKED_KEY_RETENTION_MS = 2 * DAY
 """Revoked keys are kept longer than any client session lives (a day), then removed."""
 
 
-@validate_operations
 class Tenants:
     """Creates tenants, and authenticates server credentials."""
 
@@ -90,7 +88,7 @@ class Tenants:
         if not 1 <= len(name) <= APP_NAME_CHARACTERS:
             raise ValidationFailed.at("name", f"must have 1 to {APP_NAME_CHARACTERS} characters")
         if not _PARTNER_ID.fullmatch(partner_id):
-            raise ValidationFailed.at("partnerId", "must be 3 to 40 of a-z, 0-9 and -")
+            raise ValidationFailed.at("partner_id", "must be 3 to 40 of a-z, 0-9 and -")
         _require_known_names("products", products, PRODUCTS)
         taken = ResourceConflict(f"The partner id {partner_id} is taken.")
         if self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(PartnerName, partner_id)):
@@ -227,7 +225,7 @@ class Tenants:
         ValidationFailed.
         """
         if limit_bytes is not None and limit_bytes < 0:
-            raise ValidationFailed.at("limitBytes", "must be a number of bytes")
+            raise ValidationFailed.at("limit_bytes", "must be a number of bytes")
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:

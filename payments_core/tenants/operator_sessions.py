@@ -24,7 +24,6 @@ from payments_core.tenants.authorization import Authority
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import Environment, Operator, OperatorSession
 from payments_core.validation.fields import Credential
-from payments_core.validation.inputs import validate_operations
 
 IDLE_MS = 30 * MINUTE
 """A session ends after this time without use."""
@@ -44,7 +43,6 @@ class BegunSession:
     token: str = attrs.field(repr=False)
 
 
-@validate_operations
 class OperatorSessions:
     """Logs operators in and out."""
 

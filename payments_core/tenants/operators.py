@@ -27,7 +27,6 @@ from payments_core.evolve import evolve
 from payments_core.storage.port import DIRECTORY, Position, Transaction
 from payments_core.tenants.record import Environment, Operator, operator_id
 from payments_core.validation.fields import Credential
-from payments_core.validation.inputs import validate_operations
 
 PASSWORD_BYTES = 18
 """144 random bits, in 24 characters: nobody can guess it, at any cost of the hash."""
@@ -61,7 +60,6 @@ class NewPassword:
     password: str = attrs.field(repr=False)
 
 
-@validate_operations
 class Operators:
     """Creates operators, and authenticates them."""
 

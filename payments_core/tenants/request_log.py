@@ -24,7 +24,6 @@ from payments_core.storage.query_semantics import validate_position
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.fields import PageLimit
-from payments_core.validation.inputs import validate_operations
 
 PAGE_REQUESTS = 20
 """The number of requests in one record."""
@@ -71,7 +70,6 @@ class RequestLogPage(Record):
     requests: tuple[LoggedRequest, ...]
 
 
-@validate_operations
 class RequestLog:
     """Stores and reads the request log of each environment."""
 

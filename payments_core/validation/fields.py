@@ -1,7 +1,6 @@
 """The fields that callers give, each with its rule: one place for the library and HTTP.
 
-`inputs.py` checks the values of the library's input classes by these annotations, and HTTP reads
-its bodies by them.
+`readers.py` reads arguments, input classes, bodies and queries by these annotations.
 """
 
 from __future__ import annotations

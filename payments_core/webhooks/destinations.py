@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Protocol
+from typing import ClassVar, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 import attrs
@@ -28,6 +28,8 @@ IpAddress = IPv4Address | IPv6Address
 @attrs.frozen
 class RefusedPrefix:
     """Addresses that webhooks never go to, and why."""
+
+    checked_by_class: ClassVar[bool] = True
 
     network: IPv4Network | IPv6Network
     reason: str

@@ -12,7 +12,6 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import ValidationFailed, WebhookUrlInUse
 from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
-from payments_core.validation.inputs import validate_operations
 from payments_core.webhooks.handlers import EventHandlers, Handle, handler_url
 from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.operations import SubscribedEvents, WebhookEndpoints
@@ -27,7 +26,6 @@ HandlerName = Annotated[
 ]
 
 
-@validate_operations
 class HandlerEndpoints:
     """Ties functions of this process to endpoints."""
 

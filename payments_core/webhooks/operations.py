@@ -33,7 +33,6 @@ from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import PageLimit
-from payments_core.validation.inputs import validate_input, validate_operations
 from payments_core.webhooks.destinations import (
     Destination,
     DestinationForbidden,
@@ -72,7 +71,6 @@ OverlapInSeconds = Annotated[int, Meta(ge=0, le=MAX_OVERLAP_S)]
 T = TypeVar("T")
 
 
-@validate_operations
 class WebhookEndpoints:
     """Endpoints and their deliveries, in the caller's environment."""
 
@@ -194,7 +192,6 @@ class WebhookEndpoints:
         Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, WebhookUrlInUse,
         and WebhookLimitReached if it would be one active endpoint too many.
         """
-        changes = validate_input(changes)
         if changes.subscribed_events is not UNSET:
             changes = evolve(changes, subscribed_events=_each_once(changes.subscribed_events))
         if changes.status == "active" and self.get(authority, endpoint_id).status != "active":

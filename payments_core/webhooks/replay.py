@@ -26,7 +26,6 @@ from payments_core.storage.port import Page, Position, Snapshot, Transaction, Wh
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id, PageLimit
-from payments_core.validation.inputs import validate_operations
 from payments_core.webhooks.delivered import find_delivered
 from payments_core.webhooks.dispatch.job_handlers import encode_envelope
 from payments_core.webhooks.health import reports_on
@@ -68,7 +67,6 @@ class PaymentEvents:
     is_complete: bool
 
 
-@validate_operations
 class WebhookEvents:
     """Reads and resends the events of the caller's environment."""
 

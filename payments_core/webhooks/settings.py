@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from payments_core.validation.arguments import check_fields
 from payments_core.webhooks.destinations import RefusedPrefix
 
 
@@ -24,6 +25,9 @@ class WebhookSettings:
     attempt_s: int = 10
     local_allowed: bool = False
     refused_prefixes: tuple[RefusedPrefix, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        check_fields(self)
 
     def delivery_policy(self) -> dict[str, Any]:
         """`deliveryPolicy` as the config route and the console show it."""

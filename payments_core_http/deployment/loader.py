@@ -19,8 +19,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import attrs
 
 from payments_core.errors import FieldError, ValidationFailed
+from payments_core.validation.readers import JSON
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.wire.structuring import Reader
 
 PREFIX = "PAYMENTS_"
 FILE_VARIABLE = "PAYMENTS_CONFIG"
@@ -108,7 +108,7 @@ def load_configuration(path: Path | None, environ: Mapping[str, str]) -> Configu
         if attrs.has(kind):  # so that a fault names the setting, and not its table
             document.setdefault(name, {})
     try:
-        configuration: Configuration = Reader().read(document, Configuration)
+        configuration: Configuration = JSON.read(document, Configuration)
     except ValidationFailed as failure:
         raise ConfigurationRefused(source, (*faults, *failure.fields)) from None
     if faults:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, get_args, get_origin
 
 import attrs
 
-from payments_core.tenants.idempotency import KEY_PATTERN
+from payments_core.engine.idempotency.record import KEY_PATTERN
 from payments_core_http.openapi.conventions import Schema
 from payments_core_http.openapi.error_responses import ErrorResponses
 from payments_core_http.openapi.resources import operation_id

@@ -1,4 +1,4 @@
-"""JSON Schemas of wire classes, from the annotations that structuring reads.
+"""JSON Schemas of wire classes, from the annotations that the readers read.
 
 Bodies are closed: a field that is not listed is refused. Answers stay open, since a contract may
 gain fields, except for the classes that the interface closes (`closed`).
@@ -18,11 +18,11 @@ import msgspec
 from payments_core.validation import metadata
 from payments_core.validation.constraints import MAX_INTEGER
 from payments_core.validation.metadata import Metadata
+from payments_core.validation.readers import find_discriminator, null_is_absent
 from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.resources import resource_name
 from payments_core_http.openapi.sentences import describe_fields, find_sentences
 from payments_core_http.routing import ListOf
-from payments_core_http.wire.structuring import find_discriminator, null_is_absent
 
 COMPONENTS = "#/components/schemas/"
 _SOURCE = re.compile(r" \((?:contract|interface)[^)]*\)")

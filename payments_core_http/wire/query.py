@@ -14,12 +14,11 @@ from payments_core.errors import FieldError, ValidationFailed
 from payments_core.storage.port import Operator, Where
 from payments_core.validation.fields import HttpPageLimit
 from payments_core.validation.metadata import shorten_name
+from payments_core.validation.readers import QUERY
 from payments_core_http.routing import Nothing, Route
-from payments_core_http.wire.structuring import Reader
 
 DEFAULT_LIMIT = 50
 _MAX_PARAMETERS = 50
-_QUERY_READER = Reader(of_text=True)
 _CREDENTIAL = re.compile(
     r"\b(?:sk|rk|pk)_(?:sandbox|production)_|^(?:cst|cat|ops|whsec)_|^payment_[\w-]+_secret_"
     r"|^(?:basic|bearer)\s",
@@ -52,7 +51,7 @@ def where_created(after: str | None, before: str | None) -> list[Where]:
 def read_query(route: Route, query_string: str) -> Any:
     """The route's query object. Raises ValidationFailed, which names every fault."""
     if not query_string:
-        return None if route.query is Nothing else _QUERY_READER.read({}, route.query)
+        return None if route.query is Nothing else QUERY.read({}, route.query)
     pairs = _parse_pairs(query_string)
     _refuse_credentials(pairs)
     given = dict(pairs)
@@ -60,7 +59,7 @@ def read_query(route: Route, query_string: str) -> Any:
         names = [name for name, _ in pairs]
         twice = sorted({name for name in names if names.count(name) > 1})
         raise ValidationFailed(tuple(FieldError(shorten_name(n), "is given twice") for n in twice))
-    query = _QUERY_READER.read(given, route.query)
+    query = QUERY.read(given, route.query)
     return None if route.query is Nothing else query
 
 

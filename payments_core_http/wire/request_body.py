@@ -10,18 +10,17 @@ from payments_core.credentials.secrets import holds_credential
 from payments_core.errors import InvalidJson, ValidationFailed
 from payments_core.validation.faults import join_path
 from payments_core.validation.metadata import shorten_name
+from payments_core.validation.readers import JSON
 from payments_core_http.errors import UnsupportedMediaType
 from payments_core_http.routing import Route
 from payments_core_http.wire import json_text
 from payments_core_http.wire.body_bytes import BodyIncomplete, declared_length, read_body_bytes
-from payments_core_http.wire.structuring import Reader
 
 MAX_BODY_BYTES = 64 * 1024
 
 _JSON = re.compile(r'application/json(?: *; *charset *= *"?utf-8"?)?', re.ASCII | re.IGNORECASE)
 # Characters of a credential, or an escape that may hide one: other bodies need no closer check.
 _CREDENTIAL_HINT = re.compile(rb"[srp]k_|cst_|cat_|ops_|whsec_|_secret_|\\u")
-_BODY_READER = Reader()
 
 
 def read_json_bytes(route: Route, environ: Mapping[str, Any]) -> bytes:
@@ -61,7 +60,7 @@ def parse_document(route: Route, raw: bytes) -> Any:
     if _CREDENTIAL_HINT.search(raw):
         _refuse_credentials(document)
     if document is None:  # `null` is refused as elsewhere, and is not an empty body
-        _BODY_READER.read(None, route.body)
+        JSON.read(None, route.body)
     return document
 
 
@@ -74,7 +73,7 @@ def read_body(route: Route, document: Any) -> Any:
     """The wire object of a document. Raises ValidationFailed."""
     if route.method == "GET":
         return None
-    return _BODY_READER.read({} if document is None else document, route.body)
+    return JSON.read({} if document is None else document, route.body)
 
 
 def _refuse_credentials(document: Any, path: str = "") -> None:

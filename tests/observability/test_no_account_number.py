@@ -17,7 +17,7 @@ from payments_core.accounts.bank_accounts.record import BankAccount
 from payments_core.banks.port import AccountRegistration, PayoutOrder
 from payments_core.errors import ValidationFailed
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.readers import PYTHON
 from payments_core_http.app import create_app
 from payments_core_http.observability.metrics import Metrics
 from payments_core_http.routes import ROUTES
@@ -147,8 +147,8 @@ def test_no_error_or_input_of_the_library_shows_the_number(number: str) -> None:
         account_number=number, routing_number="021000021", account_type="checking", address=home,
     )  # fmt: skip
     with pytest.raises(ValidationFailed) as refused:
-        validate_input(new)
+        PYTHON.read(new, type(new))
     [fault] = refused.value.fields
-    assert (fault.path, fault.message) == ("accountNumber", "must be 4 to 17 digits")
+    assert (fault.path, fault.message) == ("account_number", "must be 4 to 17 digits")
     for value in (new, attrs.evolve(new, bank_name="A"), refused.value):
         assert REFUSED not in f"{value!r} {value}"

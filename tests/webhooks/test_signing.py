@@ -215,7 +215,7 @@ def test_an_overlap_has_bounds(overlap_s: int) -> None:
     before = bench.endpoints.get(bench.authority, endpoint.id)
     with pytest.raises(ValidationFailed) as raised:
         rotated(bench, endpoint, overlap_s)
-    assert [fault.path for fault in raised.value.fields] == ["overlapSeconds"]
+    assert [fault.path for fault in raised.value.fields] == ["overlap_s"]
     assert bench.endpoints.get(bench.authority, endpoint.id) == before
 
 

@@ -21,6 +21,7 @@ from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, Transaction
 from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority
 from payments_core.tenants.record import Environment
+from payments_core.validation.arguments import guard
 from payments_core.webhooks.destinations import ResolutionFailed
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
 from payments_core.webhooks.dispatch.dispatcher import Dispatcher
@@ -100,7 +101,8 @@ class Bench:
     def __attrs_post_init__(self) -> None:
         self.ports = Ports.over(self.storage, self.key_ring, self.clock)
         self.committer = self.ports.committer
-        self.endpoints = WebhookEndpoints(self.ports, self.names, self.settings, RemoteCalls(4))
+        endpoints = WebhookEndpoints(self.ports, self.names, self.settings, RemoteCalls(4))
+        self.endpoints = guard(endpoints)
         self.attempts = AttemptRunner(self.ports, self.wire, self.names, self.settings)
         self.delivery = WebhookJobHandlers(self.ports, self.attempts, "sandbox")
         self.worker = Worker(

@@ -21,7 +21,6 @@ from payments_core.banks.texts import (
 )
 from payments_core.errors import FieldError
 from payments_core.validation.constraints import checked_rule
-from payments_core.validation.inputs import json_name
 
 US_STATES = (
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "HI", "ID",
@@ -96,14 +95,14 @@ class FieldRequirement:
 def find_bank_account_faults(routing_number: str) -> list[FieldError]:
     """The errors of a bank account beyond the rule of each field."""
     fault = find_routing_number_fault(routing_number)
-    return [FieldError("routingNumber", fault)] if fault else []
+    return [FieldError("routing_number", fault)] if fault else []
 
 
 def field_requirements(kind: type = NewBankAccount, prefix: str = "") -> Iterator[FieldRequirement]:
     """The fields of an input class, as its annotations have them."""
     hints = get_type_hints(kind, include_extras=True)
     for field in attrs.fields(kind):
-        name, annotation = prefix + json_name(field.name), hints[field.name]
+        name, annotation = prefix + field.name, hints[field.name]
         present = [part for part in get_args(annotation) if part is not NoneType]
         if NoneType in get_args(annotation):
             annotation = present[0]
@@ -115,8 +114,8 @@ def field_requirements(kind: type = NewBankAccount, prefix: str = "") -> Iterato
 
 
 def payout_field_requirements() -> Iterator[FieldRequirement]:
-    """The texts of a payout to a bank account, by their places in the body of a Payment."""
-    for name, rule in (("achReference", AchReference), ("wireMessage", WireMessage)):
+    """The texts of a payout to a bank account, by their places in a `NewSend`."""
+    for name, rule in (("ach_reference", AchReference), ("wire_message", WireMessage)):
         yield FieldRequirement(name=f"destination.{name}", required=False, **_rules(rule))
 
 

@@ -50,7 +50,6 @@ from payments_core.storage.port import ClaimedJob, Page, Position, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import PageLimit
-from payments_core.validation.inputs import validate_input, validate_operations
 
 REVIEW_BANK_ACCOUNT = "bank_accounts.review"
 PAYOUT: BankCapability = "us_bank_payout"
@@ -73,7 +72,6 @@ class BankAccountRequirements:
     payout_fields: tuple[FieldRequirement, ...]
 
 
-@validate_operations
 class BankAccounts:
     """Adds bank accounts to accounts, and lists them."""
 
@@ -114,7 +112,6 @@ class BankAccounts:
         Raises ValidationFailed with every error, NotFound, AccountSuspended, EntitlementRequired,
         and CapabilityNotActive until the account's capability us_bank_payout is active.
         """
-        new = validate_input(new)
         if faults := find_bank_account_faults(new.routing_number):
             raise ValidationFailed(tuple(faults))
         authority = require_product(authority, PRODUCT_OF_CAPABILITY[PAYOUT])

@@ -44,7 +44,6 @@ from payments_core.storage.port import ClaimedJob, Position, Snapshot, Transacti
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Url
-from payments_core.validation.inputs import validate_operations
 
 
 @attrs.frozen
@@ -55,7 +54,6 @@ class ActivatedCapability:
     capability: Capability
 
 
-@validate_operations
 class Capabilities:
     """Activates capabilities, and shows what each waits for.
 

@@ -19,7 +19,6 @@ from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed, NotFound
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
-from payments_core.validation.inputs import validate_operations
 
 HEIGHT_MARGIN_BLOCKS = 100
 """The number of blocks by which one node may be ahead of another."""
@@ -39,7 +38,6 @@ class Holding:
         return max(0, self.total_atomic - self.reserved_atomic)
 
 
-@validate_operations
 class Vaults:
     """Reads vaults' balances."""
 

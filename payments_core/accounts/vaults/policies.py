@@ -31,7 +31,6 @@ from payments_core.money import MoneyError, format_amount, parse_amount
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_input, validate_operations
 
 MAX_ITEMS = 100
 """The maximum length of each list of a policy."""
@@ -45,7 +44,6 @@ class VaultPolicy:
     policy: Policy
 
 
-@validate_operations
 class VaultPolicies:
     """Reads and replaces the policies of vaults."""
 
@@ -96,7 +94,7 @@ class VaultPolicies:
         Raises ValidationFailed with every error, NotFound, and ResourceConflict if the policy has
         changed since that version.
         """
-        terms = _validate_terms(validate_input(terms))
+        terms = _validate_terms(terms)
         strangers = self._find_unknown_accounts(authority, terms)
         now = self._clock.now()
 
@@ -131,7 +129,7 @@ class VaultPolicies:
         def load(snapshot: Snapshot) -> tuple[FieldError, ...]:
             return tuple(
                 FieldError(
-                    f"allowedDestinations[{place}].accountId",
+                    f"allowed_destinations[{place}].account_id",
                     "is not an account of this environment",
                 )
                 for place, item in enumerate(destinations)
@@ -167,15 +165,15 @@ def _validate_terms(terms: PolicyTerms) -> PolicyTerms:
     symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.assets}
     checked = evolve(
         terms,
-        per_payment_limit=_validate_limit("perPaymentLimit", terms.per_payment_limit, faults),
-        daily_limit=_validate_limit("dailyLimit", terms.daily_limit, faults),
+        per_payment_limit=_validate_limit("per_payment_limit", terms.per_payment_limit, faults),
+        daily_limit=_validate_limit("daily_limit", terms.daily_limit, faults),
         allowed_destinations=_validate_destinations(terms.allowed_destinations, faults),
     )
     faults += _validate_list(
-        "allowedChains", terms.allowed_chains, CHAINS, "is not a supported chain"
+        "allowed_chains", terms.allowed_chains, CHAINS, "is not a supported chain"
     )
     faults += _validate_list(
-        "allowedAssets", terms.allowed_assets, symbols, "is not a supported asset"
+        "allowed_assets", terms.allowed_assets, symbols, "is not a supported asset"
     )
     if faults:
         raise ValidationFailed(tuple(faults))
@@ -214,7 +212,7 @@ def _validate_destinations(
     items: Sequence[AllowedDestination] | None, faults: list[FieldError]
 ) -> tuple[AllowedDestination, ...] | None:
     """The destinations with canonical addresses; an invalid one is left out."""
-    path = "allowedDestinations"
+    path = "allowed_destinations"
     if items is None:
         return None
     if len(items) > MAX_ITEMS:
@@ -236,10 +234,10 @@ def _validate_destinations(
 
 def _find_destination_faults(item: AllowedDestination) -> list[tuple[str, str]]:
     if item.type == "account":
-        return [] if item.account_id else [("accountId", "is required")]
+        return [] if item.account_id else [("account_id", "is required")]
     found = []
     if item.chain_id is not None and item.chain_id not in CHAINS:
-        found.append(("chainId", "is not a supported chain"))
+        found.append(("chain_id", "is not a supported chain"))
     try:
         _canonical_address(item)
     except AddressError as error:

@@ -21,7 +21,6 @@ from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import ChainId, PageLimit
-from payments_core.validation.inputs import validate_operations
 
 
 @attrs.frozen
@@ -32,7 +31,6 @@ class ProvisionedVault:
     is_new: bool
 
 
-@validate_operations
 class VaultProvisioning:
     """Lists an account's vaults and creates missing ones; there is one on each chain."""
 

@@ -19,7 +19,6 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Flag
-from payments_core.validation.inputs import validate_operations
 
 YieldStrategy = Annotated[str, Meta(min_length=1, max_length=64)]
 
@@ -32,7 +31,6 @@ class VaultYield:
     settings: YieldSettings
 
 
-@validate_operations
 class VaultYields:
     """Reads and replaces vaults' yield settings."""
 

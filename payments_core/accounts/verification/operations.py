@@ -51,7 +51,6 @@ from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import Id, PageLimit, Url
-from payments_core.validation.inputs import validate_operations
 
 ProviderReference = Annotated[str, Meta(min_length=1)]
 """A provider's name for a case, of any length."""
@@ -65,7 +64,6 @@ class _StartReservation:
     verification: Verification
 
 
-@validate_operations
 class Verifications:
     """Has accounts verified; the account's `kyc_status` follows its newest verification.
 
@@ -167,7 +165,7 @@ class Verifications:
         """
         if status not in DECISIONS:
             raise ValidationFailed.at("status", f"must be one of {', '.join(DECISIONS)}")
-        require_exactly_one({"verificationId": verification_id, "reference": reference})
+        require_exactly_one({"verification_id": verification_id, "reference": reference})
         now = self._clock.now()
         decided_id = verification_id or self._storage.read(
             authority.partition,

@@ -17,7 +17,7 @@ from payments_core.chains.simulated.failure_records import (
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import CapabilityNotActive, ValidationFailed
+from payments_core.errors import ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import SIMULATED, Snapshot, Transaction
@@ -87,7 +87,7 @@ class Failures:
     ) -> ArmedFailure:
         """Let the next `times` uses fail; an earlier count for the same is replaced.
 
-        Raises ValidationFailed, CapabilityNotActive.
+        Raises ValidationFailed.
         """
         item = _validate_failure(dependency, operation, times, chain_id)
 
@@ -182,13 +182,11 @@ def _lock_failures(tx: Transaction) -> ArmedFailures | None:
 def _validate_failure(
     dependency: Dependency, operation: str, times: int, chain_id: int | None
 ) -> ArmedFailure:
-    if dependency not in OPERATIONS:
-        raise CapabilityNotActive(dependency)
     if operation not in OPERATIONS[dependency]:
         known = ", ".join(OPERATIONS[dependency])
         raise ValidationFailed.at("operation", f"must be one of {known}")
     if not 1 <= times <= MAX_TIMES:
         raise ValidationFailed.at("times", f"must be 1 to {MAX_TIMES}")
     if chain_id is not None and dependency != "chain":
-        raise ValidationFailed.at("chainId", "is only for the dependency chain")
+        raise ValidationFailed.at("chain_id", "is only for the dependency chain")
     return ArmedFailure(dependency=dependency, operation=operation, chain_id=chain_id, times=times)

@@ -6,10 +6,11 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import attrs
 import msgspec
+from msgspec import Meta
 
 from payments_core.clock import DAY, HOUR, Instant
 from payments_core.credentials.keyring import KeyRing
@@ -86,6 +87,8 @@ class IdempotentRequest:
     `answered` is the answer that was stored.
     """
 
+    checked_by_class: ClassVar[bool] = True
+
     id: str
     fingerprint: str
     render: Callable[[Any], Response]
@@ -118,7 +121,12 @@ class IdempotentRequest:
         return AlreadyResponded(Response(stored.status, _decompress(packed), stored.api_version))
 
 
-IdempotencyKey = str | IdempotentRequest | None
+KEY_PATTERN = "^[ -~]{1,256}$"
+KEY_RULE = "1 to 256 printable ASCII characters"
+
+IdempotencyKey = (
+    Annotated[str, Meta(pattern=KEY_PATTERN, extra={"rule": KEY_RULE})] | IdempotentRequest | None
+)
 """The key of a call, as its caller chose it, or None. An operation is `once_per_key`, so
 its body receives the request made of it; a caller that renders answers itself passes that."""
 

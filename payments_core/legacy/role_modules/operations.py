@@ -44,7 +44,6 @@ from payments_core.legacy.role_modules.steps import start_step
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_operations
 
 MAX_WALLETS_READ = 100
 
@@ -69,7 +68,6 @@ class _SignedRequest:
     operator: str
 
 
-@validate_operations
 class RoleModules:
     """Puts role modules of vaults in place."""
 

@@ -55,7 +55,6 @@ from payments_core.quotes.record import Quote
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_input, validate_operations
 
 NOT_THE_PAYERS = "is not a signature of this settlement by a verified wallet of the quote's payer"
 
@@ -74,7 +73,6 @@ class _Desk:
         return self.vaults[self.quote.source_chain_id]
 
 
-@validate_operations
 class Settlements:
     """Pays quotes from the vaults of their payers, who sign them."""
 
@@ -103,7 +101,6 @@ class Settlements:
         OptionLocked, PaymentOptionLimitReached, UnsupportedChain, AccountSuspended,
         PolicyInactive, PolicyDenied, InsufficientBalance, DependencyFailed.
         """
-        request = validate_input(request)
         if faults := find_form_faults(request):
             raise ValidationFailed(tuple(faults))
 

@@ -97,8 +97,8 @@ def find_form_faults(request: SettlementRequest) -> list[FieldError]:
         ("version", domain.version, SETTLEMENT_VERSION),
     )
     structs = (
-        (SETTLEMENT.name, types.settlement, SETTLEMENT.fields),
-        ("EIP712Domain", types.domain, DOMAIN_TYPES),
+        ("settlement", types.settlement, SETTLEMENT.fields),
+        ("domain", types.domain, DOMAIN_TYPES),
     )
     numbers = (("nonce", payload.nonce), ("deadline", payload.deadline))
     return [
@@ -128,8 +128,8 @@ def build_digest(request: SettlementRequest, chain_id: int, vault_address: str) 
     """
     domain, payload = request.domain, request.payload
     expected = (
-        ("chainId", domain.chain_id, str(chain_id)),
-        ("verifyingContract", _normalized(domain.verifying_contract), vault_address),
+        ("chain_id", domain.chain_id, str(chain_id)),
+        ("verifying_contract", _normalized(domain.verifying_contract), vault_address),
     )
     faults = tuple(
         FieldError(f"domain.{name}", f"must be {value}")

@@ -36,7 +36,6 @@ from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.fields import PageLimit, PageNumber
-from payments_core.validation.inputs import validate_operations
 
 MAX_REACH = 1_000
 """The number of transactions that page numbers reach, and that are counted; `before` continues
@@ -54,7 +53,6 @@ class TransactionPage:
     total: int
 
 
-@validate_operations
 class LegacyTransactions:
     """Shows Payments, deposits and refunds as transactions."""
 

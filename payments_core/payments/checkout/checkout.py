@@ -44,7 +44,6 @@ from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority, Requirement, authorize
 from payments_core.tenants.record import Environment
 from payments_core.validation.fields import Credential
-from payments_core.validation.inputs import validate_operations
 
 T = TypeVar("T")
 
@@ -92,7 +91,6 @@ class CheckoutPage:
     client_secret: str | None = attrs.field(repr=False)
 
 
-@validate_operations
 class Checkout:
     """Authenticates a payer, and shows one Payment."""
 

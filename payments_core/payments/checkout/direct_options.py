@@ -61,7 +61,6 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, AssetSymbol, ChainId, TransactionHash
-from payments_core.validation.inputs import validate_operations
 
 
 @attrs.frozen
@@ -73,7 +72,6 @@ class CheckoutMethod:
     available: bool
 
 
-@validate_operations
 class DirectOptions:
     """A payer's operations on the options of one Payment."""
 
@@ -318,11 +316,11 @@ def _parse_payer_address(address: str | None, chain_id: int) -> str | None:
     try:
         return normalize_wallet_address(chain_entry(chain_id).chain_type, address)
     except AddressError as error:
-        raise ValidationFailed.at("payerAddress", str(error)) from None
+        raise ValidationFailed.at("payer_address", str(error)) from None
 
 
 def _parse_hash(chain_id: int, text: str) -> str:
     try:
         return canonical_hash(CHAINS[chain_id].chain_type, text)
     except HashError as error:
-        raise ValidationFailed.at("transactionHash", str(error)) from None
+        raise ValidationFailed.at("transaction_hash", str(error)) from None

@@ -18,7 +18,6 @@ from payments_core.entropy import Entropy
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.public_url import LOCAL_URL, require_public_url
 from payments_core.validation.fields import Credential
-from payments_core.validation.inputs import validate_operations
 
 CODE_SHAPE = r"[A-Za-z0-9_-]{48}"
 """Every code: the 24 characters of its environment's id, and 24 for 144 random bits."""
@@ -43,7 +42,6 @@ class NewLink:
     sealed_code: str
 
 
-@validate_operations
 class Links:
     """Mints checkout links and shows them."""
 

@@ -45,7 +45,6 @@ from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import App, Environment
 from payments_core.validation.fields import Amount, AssetSymbol, ChainId, Credential, Reference, Url
-from payments_core.validation.inputs import validate_input, validate_operations
 
 PUBLIC_CREATION = Requirement("public", products=("payments", "public_checkout"))
 
@@ -76,7 +75,6 @@ class Shop:
     terms: PaymentTerms
 
 
-@validate_operations
 class PublicPayments:
     """Creates Payments for callers without a credential."""
 
@@ -113,7 +111,6 @@ class PublicPayments:
         OriginNotAllowed, ValidationFailed, UnsupportedChain, UnsupportedAsset, AmountOutOfRange,
         DestinationNotAllowed.
         """
-        new = validate_input(new)
         refusal = self._own_address_error(authority.partition, new.destination)
 
         def resolve_payee(tx: Transaction, terms: PaymentTerms) -> Payee:
@@ -170,8 +167,8 @@ def _resolve_public_payee(
 ) -> Payee:
     """The recipient and amount, if the terms allow them; all malformed fields come first."""
     faults = [
-        *_find_url_faults("successUrl", new.success_url, authority, terms),
-        *_find_url_faults("cancelUrl", new.cancel_url, authority, terms),
+        *_find_url_faults("success_url", new.success_url, authority, terms),
+        *_find_url_faults("cancel_url", new.cancel_url, authority, terms),
     ]
     try:
         asset = _choose_allowed_asset(new, terms)

@@ -18,14 +18,12 @@ from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_operations
 
 DisputeReason = Annotated[str, Meta(min_length=1, max_length=512)]
 DisputeDescription = Annotated[str, Meta(max_length=2_048)]
 DisputeNote = Annotated[str, Meta(max_length=1_024)]
 
 
-@validate_operations
 class Disputes:
     """Reads sessions, and keeps the one dispute that each may have."""
 

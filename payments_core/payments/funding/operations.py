@@ -40,12 +40,10 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import ActionId, MetadataInput
-from payments_core.validation.inputs import validate_operations
 
 SEND_FUNDING = "funding.send"
 
 
-@validate_operations
 class Funding:
     """Authorizes transfers from a payer's vault to a Payment's escrow."""
 

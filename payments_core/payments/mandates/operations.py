@@ -30,7 +30,6 @@ from payments_core.validation.fields import (
     PageLimit,
     Reference,
 )
-from payments_core.validation.inputs import validate_input, validate_operations
 
 MAX_INSTANT = 253_402_300_799_999
 """The end of the year 9999: no later moment can be written in ISO 8601."""
@@ -63,7 +62,6 @@ class MandateDetails:
     remaining_atomic: int
 
 
-@validate_operations
 class Mandates:
     """Creates, lists and revokes standing approvals to collect from vaults."""
 
@@ -86,7 +84,6 @@ class Mandates:
         Raises ValidationFailed, NotFound, AccountSuspended, UnsupportedAsset, AmountOutOfRange,
         and StorageLimitReached if it has metadata.
         """
-        new = validate_input(new)
         if new.metadata:
             authority = require_room(authority)
         now = self._clock.now()
@@ -94,7 +91,7 @@ class Mandates:
         def decide(tx: Transaction, draw: IdSequence) -> Decision[MandateDetails]:
             if new.expires_at is not UNSET and not now < new.expires_at <= MAX_INSTANT:
                 raise ValidationFailed.at(
-                    "expiresAt", "must be in the future, before the year 10000"
+                    "expires_at", "must be in the future, before the year 10000"
                 )
             account = lock_shared(tx, Account, account_id)
             vault = require_own_vault(lock_shared(tx, Vault, new.vault_id), account)
@@ -109,7 +106,7 @@ class Mandates:
                 chain_id=asset.chain_id,
                 asset_symbol=asset.symbol,
                 amount_per_period=parse_positive_amount(
-                    new.amount_per_period, asset, "amountPerPeriod"
+                    new.amount_per_period, asset, "amount_per_period"
                 ),
                 period=new.period,
                 expires_at=None if new.expires_at is UNSET else new.expires_at,

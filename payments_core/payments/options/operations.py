@@ -51,7 +51,6 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import AssetSymbol, ChainId
-from payments_core.validation.inputs import validate_operations
 
 MAX_OPTIONS = 10
 """The maximum number of options that one payer may create for a Payment, ended and superseded ones
@@ -61,7 +60,6 @@ MAX_OPTIONS_OF_ALL = 100
 """The maximum number of options of a Payment: its record lists them and must stay small."""
 
 
-@validate_operations
 class VaultOptions:
     """Offers a payer's vault as a way to fund a Payment."""
 

@@ -81,7 +81,7 @@ class PayoutCreation:
                 raise NotFound("bank account")
             if fault := find_holder_fault(rail, bank_account.holder_name):
                 # It was added before names were checked.
-                path = "destination.bankAccountId"
+                path = "destination.bank_account_id"
                 raise ValidationFailed.at(path, f"has a holder whose name {fault} by {rail}")
             return find_activation_id(snapshot, account_id, PAYOUT)
 
@@ -147,7 +147,7 @@ def find_text_faults(
     rail: str, ach_reference: str | None, wire_message: str | None
 ) -> list[FieldError]:
     """The given texts that are for the other rail."""
-    texts = (("achReference", ach_reference, "ach"), ("wireMessage", wire_message, "wire"))
+    texts = (("ach_reference", ach_reference, "ach"), ("wire_message", wire_message, "wire"))
     return [
         FieldError(name, f"is for the rail {of} only")
         for name, text, of in texts

@@ -41,7 +41,6 @@ from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, Amount, PageLimit, Sentence
-from payments_core.validation.inputs import validate_input, validate_operations
 
 SEND_REFUND = "refunds.send"
 MAX_PENDING_REFUNDS = 100
@@ -74,7 +73,6 @@ class PlannedRefund:
         return sum(leg.amount for leg in self.legs)
 
 
-@validate_operations
 class Refunds:
     """Sends received funds back."""
 
@@ -119,7 +117,6 @@ class Refunds:
         standard key), DestinationNotAllowed, PolicyInactive, PolicyDenied, InsufficientBalance,
         DependencyFailed, ResourceConflict.
         """
-        new = validate_input(new)
         payment = self._load_payment(authority, payment_id)
         amount = None if new.amount is UNSET else parse_positive_amount(new.amount, payment.asset)
         destination = self._find_destination(authority, payment, new.destination)
@@ -153,7 +150,6 @@ class Refunds:
 
         Raises NotFound, ValidationFailed, AmountOutOfRange, InvalidState, DestinationNotAllowed.
         """
-        new = validate_input(new)
         payment = self._load_payment(authority, payment_id)
         amount = None if new.amount is UNSET else parse_positive_amount(new.amount, payment.asset)
         destination = self._find_destination(authority, payment, new.destination)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-import attrs
 from msgspec import UNSET, UnsetType
 
 from payments_core.accounts.vaults.operations import Vaults
@@ -56,20 +55,8 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, Id, Sentence
-from payments_core.validation.inputs import validate_input, validate_operations
 
 
-@attrs.frozen(kw_only=True)
-class _Given:
-    """The partner's decision."""
-
-    action: ReconciliationAction
-    note: Sentence | None
-    destination: Address | UnsetType
-    receipt_id: Id | None
-
-
-@validate_operations
 class Reconciliations:
     """Carries out a partner's decisions."""
 
@@ -90,9 +77,9 @@ class Reconciliations:
         payment_id: str,
         action: ReconciliationAction,
         *,
-        destination: str | UnsetType = UNSET,
-        receipt_id: str | None = None,
-        note: str | None = None,
+        destination: Address | UnsetType = UNSET,
+        receipt_id: Id | None = None,
+        note: Sentence | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> PaymentDetails:
         """Settle a Payment that needs a decision; the worker carries out refunds and releases.
@@ -106,14 +93,11 @@ class Reconciliations:
         ValidationFailed, DestinationNotAllowed, InsufficientPermissions, and for a retried send
         the errors of its creation.
         """
-        validate_input(
-            _Given(action=action, note=note, destination=destination, receipt_id=receipt_id)
-        )
         if destination is not UNSET and action not in SENDS_BACK:
             raise ValidationFailed.at("destination", f"is only for {', '.join(SENDS_BACK)}")
         if (receipt_id is not None) != (action == "return_misdirected"):
             rule = "is only" if receipt_id is not None else "is required"
-            raise ValidationFailed.at("receiptId", f"{rule} for return_misdirected")
+            raise ValidationFailed.at("receipt_id", f"{rule} for return_misdirected")
 
         def attempt() -> PaymentDetails:
             # a retry finds its own decision made: it still gets the answer

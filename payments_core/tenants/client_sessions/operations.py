@@ -39,7 +39,6 @@ from payments_core.tenants.client_sessions.record import ClientSession, SessionE
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import PERMISSION_PRODUCTS, Environment
 from payments_core.validation.fields import AccountId, Credential, ExternalUserId
-from payments_core.validation.inputs import validate_operations
 
 EXCHANGE_WITHIN_MS = 300 * SECOND
 DEFAULT_EXPIRY_S = 900
@@ -80,7 +79,6 @@ class AccountDirectory(Protocol):
         """Hold the account as it is until the commit. Raises AccountSuspended for a closed one."""
 
 
-@validate_operations
 class ClientSessions:
     """Issues and checks a browser's access to one account."""
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _QUOTE_FIELDS = {
     "destination.address": "destinationWalletAddress",
-    "destination.paymentAddress": "destinationPaymentAddress",
+    "destination.payment_address": "destinationPaymentAddress",
 }
-_ADDRESS_FIELDS = {"destination.paymentAddress": "paymentAddress"}
+_ADDRESS_FIELDS = {"destination.payment_address": "paymentAddress"}
 
 
 def create_quote(service: PaymentsService, call: ApiCall[bodies.AskQuote, None]) -> Response:

@@ -12,6 +12,7 @@ from payments_core.legacy.settlements import request as core
 from payments_core.legacy.settlements.request import TypedFields, TypedName
 from payments_core.validation.fields import Address, Id, Signature, Uint256Text
 from payments_core_http.wire.classes import frozen_body
+from payments_core_http.wire.names import name_faults
 
 Uint256 = Annotated[int, Meta(ge=0)] | Uint256Text
 """Libraries write a uint256 as a number or, since many numbers are too large, as a digit string."""
@@ -65,7 +66,7 @@ class SettleQuote:
 
     def faults(self) -> list[FieldError]:
         """A domain, types or numbers that no settlement of any quote can have."""
-        return core.find_form_faults(self.request)
+        return name_faults(core.find_form_faults(self.request))
 
     @property
     def request(self) -> core.SettlementRequest:

@@ -18,6 +18,7 @@ from payments_core.banks.texts import AddressLine, BankName, City, HolderName
 from payments_core.errors import FieldError
 from payments_core.validation.fields import Url
 from payments_core_http.wire.classes import frozen_body
+from payments_core_http.wire.names import name_faults
 
 
 @frozen_body
@@ -63,4 +64,4 @@ class AddBankAccount:
 
     def faults(self) -> list[FieldError]:
         """A routing number that is not valid."""
-        return find_bank_account_faults(self.routingNumber)
+        return name_faults(find_bank_account_faults(self.routingNumber))

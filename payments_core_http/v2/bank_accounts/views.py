@@ -20,6 +20,7 @@ from payments_core_http.v2.accounts.actions import (
 )
 from payments_core_http.v2.accounts.views import RequirementsView, requirements
 from payments_core_http.wire.classes import frozen_view
+from payments_core_http.wire.names import name_on_wire
 
 
 @frozen_view
@@ -190,7 +191,7 @@ def wallet(vault: Vault) -> PayingWalletView:
 def field_requirement(field: FieldRequirement) -> FieldRequirementView:
     """A field of a form."""
     return FieldRequirementView(
-        name=field.name,
+        name=name_on_wire(field.name),
         type=field.type,
         required=field.required,
         minLength=field.min_length,

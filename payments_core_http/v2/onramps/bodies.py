@@ -8,6 +8,7 @@ from payments_core.errors import FieldError
 from payments_core.onramps.fields import find_onramp_faults
 from payments_core.validation.fields import Address, AssetSymbol, ChainId
 from payments_core_http.wire.classes import frozen_body
+from payments_core_http.wire.names import name_faults
 
 
 @frozen_body
@@ -31,4 +32,4 @@ class AddOnrampAccount:
 
     def faults(self) -> list[FieldError]:
         """A wallet without an address, or a vault with one."""
-        return find_onramp_faults(self.destination.type, self.destination.address)
+        return name_faults(find_onramp_faults(self.destination.type, self.destination.address))

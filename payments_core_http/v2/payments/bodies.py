@@ -29,6 +29,7 @@ from payments_core.validation.metadata import Metadata
 from payments_core_http.v2.statuses import PaymentStatus
 from payments_core_http.v2.types import Moment
 from payments_core_http.wire.classes import frozen_body
+from payments_core_http.wire.names import name_faults
 from payments_core_http.wire.query import PageQuery
 
 Methods = Annotated[tuple[PaymentMethod, ...], Meta(min_length=1, max_length=4)]
@@ -81,7 +82,7 @@ class BankDestination:
 
     def faults(self) -> list[FieldError]:
         """The text of the other rail."""
-        return find_text_faults(self.rail, self.achReference, self.wireMessage)
+        return name_faults(find_text_faults(self.rail, self.achReference, self.wireMessage))
 
 
 AnyDestination = AccountDestination | PaymentAddressDestination | WalletDestination

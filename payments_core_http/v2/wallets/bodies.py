@@ -12,6 +12,7 @@ from payments_core.addresses import AddressError, normalize_address
 from payments_core.errors import FieldError
 from payments_core.validation.fields import Address, ChainId, Label, PublicKey, Signature
 from payments_core_http.wire.classes import frozen_body
+from payments_core_http.wire.names import name_faults
 
 ChallengeId = Annotated[str, Meta(min_length=1, max_length=64)]
 
@@ -30,7 +31,7 @@ class CreateChallenge:
 
     def faults(self) -> list[FieldError]:
         """An address that is not valid for its chain type, and a chain for another type."""
-        faults = find_chain_faults(self.chainType, self.chainId)
+        faults = name_faults(find_chain_faults(self.chainType, self.chainId))
         try:
             normalize_address(self.chainType, self.address)
         except AddressError as error:

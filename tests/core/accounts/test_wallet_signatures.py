@@ -109,7 +109,7 @@ def test_a_signature_of_something_else_proves_nothing(name: str, change: str) ->
         "signature": other.sign(signed.text, signed.nonce),
     }
     [path] = paths(altered(signed, **{change: given[change]}))
-    assert path == ("publicKey" if (name, change) == ("aptos", "address") else "signature")
+    assert path == ("public_key" if (name, change) == ("aptos", "address") else "signature")
 
 
 @pytest.mark.parametrize("name", VECTORS)
@@ -179,8 +179,8 @@ class TestEvm:
             recover_signer(personal_digest(TEXT), signature)
 
     def test_a_public_key_is_not_for_it(self) -> None:
-        assert paths(altered(EVM, public_key="0x00")) == ["publicKey"]
-        assert paths(altered(EVM, public_key="0x00", signature="0x")) == ["publicKey", "signature"]
+        assert paths(altered(EVM, public_key="0x00")) == ["public_key"]
+        assert paths(altered(EVM, public_key="0x00", signature="0x")) == ["public_key", "signature"]
 
 
 class TestSolana:
@@ -200,7 +200,7 @@ class TestSolana:
         assert paths(altered(SOLANA, signature=signature)) == ["signature"]
 
     def test_a_public_key_beside_the_address_is_refused(self) -> None:
-        assert paths(altered(SOLANA, public_key=SOLANA.address)) == ["publicKey"]
+        assert paths(altered(SOLANA, public_key=SOLANA.address)) == ["public_key"]
 
     def test_a_key_of_small_order_signs_nothing(self) -> None:
         """Under such a key anyone could sign anything: R = the key, s = 0."""
@@ -228,15 +228,15 @@ class TestAptos:
         signed = altered(
             APTOS, public_key=other.public_key, signature=other.sign(TEXT, APTOS.nonce)
         )
-        assert paths(signed) == ["publicKey"]
+        assert paths(signed) == ["public_key"]
 
     @pytest.mark.parametrize(
         ("changes", "wrong"),
         [
-            ({"public_key": None}, ["publicKey"]),
-            ({"public_key": "0x12"}, ["publicKey"]),
+            ({"public_key": None}, ["public_key"]),
+            ({"public_key": "0x12"}, ["public_key"]),
             ({"signature": "0x12"}, ["signature"]),
-            ({"signature": "", "public_key": "x"}, ["signature", "publicKey"]),
+            ({"signature": "", "public_key": "x"}, ["signature", "public_key"]),
         ],
     )
     def test_every_fault_is_named(self, changes: dict[str, Any], wrong: list[str]) -> None:

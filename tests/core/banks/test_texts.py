@@ -50,7 +50,7 @@ def test_every_free_text_of_a_bank_account_is_printable_ascii_of_a_carried_lengt
 def test_the_requirements_say_it() -> None:
     asked = {field.name: field for field in field_requirements()}
     limits = {
-        "accountHolderName": 22, "bankName": 35, "address.line1": 35, "address.line2": 35,
+        "account_holder_name": 22, "bank_name": 35, "address.line1": 35, "address.line2": 35,
         "address.city": 35,
     }  # fmt: skip
     assert {name: asked[name].max_length for name in limits} == limits

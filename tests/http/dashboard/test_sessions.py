@@ -57,7 +57,7 @@ class Office:
 def office() -> Office:
     clock = FixedClock()
     door = Door(clock)
-    door.service.operators._cost = CHEAP
+    door.service._unguarded.operators._cost = CHEAP
     return Office(door, clock, door.service.operators.create(door.partition, "olivia").password)
 
 
@@ -185,7 +185,7 @@ class TestLogIn:
         assert Desk(door).get("/dashboard/login").status == 200
 
     def test_only_a_few_passwords_are_hashed_at_the_same_time(self, office: Office) -> None:
-        operators = office.door.service.operators
+        operators = office.door.service._unguarded.operators
         busy = [operators._verifying.acquire(blocking=False) for _ in range(2)]
         assert busy == [True, True]
         with pytest.raises(Unavailable):

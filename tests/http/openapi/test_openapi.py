@@ -19,6 +19,7 @@ from payments_core.contracts.versions import CURRENT_VERSION, Versions
 from payments_core.engine.events import CATALOGUE
 from payments_core.errors import ValidationFailed
 from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.validation.readers import JSON
 from payments_core_http.errors import status_of
 from payments_core_http.observability import health
 from payments_core_http.openapi.document import build_document, format_document
@@ -27,7 +28,6 @@ from payments_core_http.openapi.operations import SCHEMES
 from payments_core_http.openapi.resources import operation_id
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Credential, Nothing, Route
-from payments_core_http.wire.structuring import Reader
 from tests.http.agreement import Agreement, objects_in
 from tests.http.checkout import Checkout
 from tests.http.door import Door
@@ -196,7 +196,7 @@ def test_every_error_code_is_described_with_its_status() -> None:
 
 # Bodies: what the schema says is what the reader does
 
-READER = Reader()
+READER = JSON
 
 
 def cases() -> Iterator[Any]:

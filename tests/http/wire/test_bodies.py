@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from payments_core.validation.readers import JSON
 from payments_core_http.wire import json_text
-from payments_core_http.wire.structuring import Reader
 from tests.http.door import Door, MakeThing
 
 
@@ -316,7 +316,7 @@ class TestMetadata:
             + ", ".join(["1"] * 50)
             + '], "long": "' + "x" * 512 + '", "big": 9007199254740991, "f": 0.1, "e": 1e21}}'
         )  # fmt: skip
-        thing = Reader().read(json_text.parse(text.encode()), MakeThing)
+        thing = JSON.read(json_text.parse(text.encode()), MakeThing)
         kept = json.loads(msgspec.json.encode(thing.metadata))
         assert kept == json.loads(text)["metadata"]
 

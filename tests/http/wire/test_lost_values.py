@@ -13,10 +13,11 @@ import attrs
 import pytest
 
 from payments_core import NewMandate, NewRefund, ValidationFailed
+from payments_core.validation.readers import null_is_absent
 from payments_core_http.client import ApiError, Client
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Nothing
-from payments_core_http.wire.structuring import null_is_absent
+from payments_core_http.wire.names import name_on_wire
 from tests.http.checkout import Checkout
 
 MEANS: Mapping[str, str] = {
@@ -159,7 +160,7 @@ def test_a_lost_value_is_refused_by_each_door(checkout: Checkout, name: str) -> 
     authority = checkout.door.service.tenants.system_authority(checkout.door.partition)
     with pytest.raises(ValidationFailed) as library:
         lost.library(checkout.door.service, authority)
-    assert [one.path for one in library.value.fields] == [field]
+    assert [name_on_wire(one.path) for one in library.value.fields] == [field]
     assert library.value.fields[0].message.endswith(", or left out")
     door = checkout.door
     client = Client.in_process(door.app, door.app_row.id, door.secret)

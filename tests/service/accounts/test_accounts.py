@@ -85,8 +85,8 @@ def test_the_same_names_serve_in_another_environment(world: World) -> None:
 @pytest.mark.parametrize(
     ("paths", "given"),
     [
-        (["externalUserId"], {"external_user_id": ""}),
-        (["externalUserId"], {"external_user_id": "x" * 129}),
+        (["external_user_id"], {"external_user_id": ""}),
+        (["external_user_id"], {"external_user_id": "x" * 129}),
         (["username"], {"username": "ab"}),
         (["username"], {"username": "a" * 21}),
         (["username"], {"username": "né_1"}),

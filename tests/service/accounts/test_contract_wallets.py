@@ -244,7 +244,7 @@ class TestNamedChain:
     ) -> None:
         with pytest.raises(ValidationFailed) as caught:
             street.challenge(wallet.address, wallet.chain_type, chain_id=10)
-        assert [field.path for field in caught.value.fields] == ["chainId"]
+        assert [field.path for field in caught.value.fields] == ["chain_id"]
 
     def test_it_is_served(self, street: Street) -> None:
         with pytest.raises(UnsupportedChain):
@@ -389,7 +389,7 @@ def test_a_public_key_beside_it_is_still_a_fault(street: Street) -> None:
     asked = street.stands_on(1).challenge()
     with pytest.raises(ValidationFailed) as caught:
         street.answer(asked, signed(asked), public_key="0x12")
-    assert {field.path for field in caught.value.fields} == {"publicKey", "signature"}
+    assert {field.path for field in caught.value.fields} == {"public_key", "signature"}
     assert street.asked == []
 
 

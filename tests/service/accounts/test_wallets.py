@@ -179,7 +179,7 @@ def test_a_signature_of_one_chain_type_serves_no_other(memory_world: World) -> N
         world.service.wallets.add(
             world.server, world.payer.id, asked.id, solana.sign(asked.message)
         )
-    assert {field.path for field in caught.value.fields} == {"signature", "publicKey"}
+    assert {field.path for field in caught.value.fields} == {"signature", "public_key"}
 
 
 def test_a_listed_wallet_becomes_verified_in_its_own_row(world: World) -> None:

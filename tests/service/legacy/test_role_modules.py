@@ -203,13 +203,13 @@ def test_what_does_not_enable_its_own_module_is_refused(memory_home: Home) -> No
     home = memory_home
     other = home.asked.data[:-1] + bytes([home.asked.data[-1] ^ 1])
     for changes, path in (
-        ({"operation": 1}, "txData.operation"),
-        ({"value": 1}, "txData.value"),
-        ({"to": home.module}, "txData.to"),
-        ({"to": "nowhere"}, "txData.to"),
-        ({"data": b""}, "txData.data"),
-        ({"data": other}, "txData.data"),
-        ({"data": home.asked.data + b"\0"}, "txData.data"),
+        ({"operation": 1}, "tx_data.operation"),
+        ({"value": 1}, "tx_data.value"),
+        ({"to": home.module}, "tx_data.to"),
+        ({"to": "nowhere"}, "tx_data.to"),
+        ({"data": b""}, "tx_data.data"),
+        ({"data": other}, "tx_data.data"),
+        ({"data": home.asked.data + b"\0"}, "tx_data.data"),
     ):
         assert home.refused(**changes) == [path], changes
     assert home.world.sent() == 0

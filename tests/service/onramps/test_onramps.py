@@ -349,8 +349,8 @@ class TestOnrampAccounts:
             ({"type": "wallet", "address": "0x12"}, "destination.address"),
             ({"address": WALLET}, "destination.address"),
             ({"type": "bank"}, "destination.type"),
-            ({"chain_id": "8453"}, "destination.chainId"),
-            ({"asset_symbol": ""}, "destination.assetSymbol"),
+            ({"chain_id": "8453"}, "destination.chain_id"),
+            ({"asset_symbol": ""}, "destination.asset_symbol"),
         ],
     )
     def test_a_wrong_field_is_named(

@@ -150,41 +150,41 @@ class TestTheSettings:
 
 A_BAD_SUM = WALLET.swapcase().replace("0X", "0x")
 FAULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "methods": ({"allowed_methods": ("vault", "direct", "vault")}, ["allowedMethods[2]"]),
-    "no such method": ({"allowed_methods": ("vault", "cash")}, ["allowedMethods[1]"]),
+    "methods": ({"allowed_methods": ("vault", "direct", "vault")}, ["allowed_methods[2]"]),
+    "no such method": ({"allowed_methods": ("vault", "cash")}, ["allowed_methods[1]"]),
     "kinds": ({"enabled": 1, "tolerance_bps": 0.5, "allowed_origins": "https://a.example",
                "confirmations": {BASE: True}, "branding": None, "success_url": "\ud800"},
-              ["allowedOrigins", f"confirmations.{BASE}", "branding", "enabled", "successUrl",
-               "underpaymentToleranceBps"]),
-    "no method": ({"allowed_methods": ()}, ["allowedMethods"]),
+              ["allowed_origins", f"confirmations.{BASE}", "branding", "enabled", "success_url",
+               "tolerance_bps"]),
+    "no method": ({"allowed_methods": ()}, ["allowed_methods"]),
     "chains": ({"chains": (BASE, 5, BASE)}, ["chains[1]", "chains[2]"]),
     "no chain": ({"chains": ()}, ["chains"]),
     "assets": ({"assets": ("USDC", "DOGE")}, ["assets[1]"]),
-    "amounts": ({"min_amount": "1e3", "max_amount": "0"}, ["minAmount", "maxAmount"]),
-    "decimals": ({"min_amount": "0.0000001"}, ["minAmount"]),
-    "an amount beyond all": ({"max_amount": "9" * 90}, ["maxAmount"]),
-    "no range": ({"min_amount": "2", "max_amount": "1.999999"}, ["maxAmount"]),
-    "a short expiry": ({"expires_in_s": 299}, ["expiresInSeconds"]),
-    "a long expiry": ({"expires_in_s": 86_401}, ["expiresInSeconds"]),
-    "a short window": ({"monitoring_s": 3_599}, ["monitoringSeconds"]),
-    "a long window": ({"monitoring_s": 2_592_001}, ["monitoringSeconds"]),
-    "tolerance": ({"tolerance_bps": 1_001}, ["underpaymentToleranceBps"]),
-    "a gift": ({"tolerance_bps": -1}, ["underpaymentToleranceBps"]),
-    "all of it": ({"fee_bps": 10_000}, ["feeBps"]),
-    "a bonus": ({"fee_bps": -1}, ["feeBps"]),
+    "amounts": ({"min_amount": "1e3", "max_amount": "0"}, ["min_amount", "max_amount"]),
+    "decimals": ({"min_amount": "0.0000001"}, ["min_amount"]),
+    "an amount beyond all": ({"max_amount": "9" * 90}, ["max_amount"]),
+    "no range": ({"min_amount": "2", "max_amount": "1.999999"}, ["max_amount"]),
+    "a short expiry": ({"expires_in_s": 299}, ["expires_in_s"]),
+    "a long expiry": ({"expires_in_s": 86_401}, ["expires_in_s"]),
+    "a short window": ({"monitoring_s": 3_599}, ["monitoring_s"]),
+    "a long window": ({"monitoring_s": 2_592_001}, ["monitoring_s"]),
+    "tolerance": ({"tolerance_bps": 1_001}, ["tolerance_bps"]),
+    "a gift": ({"tolerance_bps": -1}, ["tolerance_bps"]),
+    "all of it": ({"fee_bps": 10_000}, ["fee_bps"]),
+    "a bonus": ({"fee_bps": -1}, ["fee_bps"]),
     "confirmations": ({"confirmations": {BASE: 0, 1: 1_001, 5: 3}},
                       ["confirmations.8453", "confirmations.1", "confirmations.5"]),
     "another chain": (
         {"allowed_destinations": (AllowedWallet(chain_id=5, address=WALLET),)},
-        ["allowedDestinations[0].chainId"],
+        ["allowed_destinations[0].chain_id"],
     ),
     "a checksum": (
         {"allowed_destinations": (AllowedWallet(chain_id=BASE, address=A_BAD_SUM),)},
-        ["allowedDestinations[0].address"],
+        ["allowed_destinations[0].address"],
     ),
     "nobody": (
         {"allowed_destinations": (AllowedWallet(chain_id=BASE, address="0x" + "0" * 40),)},
-        ["allowedDestinations[0].address"],
+        ["allowed_destinations[0].address"],
     ),
     "twice": (
         {"allowed_destinations": (
@@ -192,16 +192,16 @@ FAULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
             AllowedWallet(chain_id=BASE, address=WALLET.lower()),
             AllowedWallet(chain_id=POLYGON, address=WALLET),
         )},
-        ["allowedDestinations[1]"],
+        ["allowed_destinations[1]"],
     ),
-    "origins twice": ({"allowed_origins": (ORIGIN, ORIGIN)}, ["allowedOrigins[1]"]),
+    "origins twice": ({"allowed_origins": (ORIGIN, ORIGIN)}, ["allowed_origins[1]"]),
     "too many": ({"allowed_origins": tuple(f"https://{n}.example" for n in range(101))},
-                 ["allowedOrigins"]),
+                 ["allowed_origins"]),
     "URLs": ({"success_url": "http://shop.example/", "cancel_url": "javascript:alert(1)"},
-             ["successUrl", "cancelUrl"]),
+             ["success_url", "cancel_url"]),
     "branding": (
         {"branding": Branding(name=" ", logo_url="http://x.example/l", primary_color="red")},
-        ["branding.name", "branding.logoUrl", "branding.primaryColor"],
+        ["branding.name", "branding.logo_url", "branding.primary_color"],
     ),
     "a name that hides": ({"branding": Branding(name="Shop\u202egro.live")}, ["branding.name"]),
     "a long name": ({"branding": Branding(name="x" * 65)}, ["branding.name"]),
@@ -258,7 +258,9 @@ class TestOrigins:
 
     @pytest.mark.parametrize("origin", BAD_ORIGINS)
     def test_that_no_browser_sends_are_refused(self, memory_world: World, origin: str) -> None:
-        assert list(faults(memory_world, allowed_origins=(ORIGIN, origin))) == ["allowedOrigins[1]"]
+        assert list(faults(memory_world, allowed_origins=(ORIGIN, origin))) == [
+            "allowed_origins[1]"
+        ]
 
     @pytest.mark.parametrize("origin", LOCAL_ORIGINS)
     def test_without_tls_are_for_the_sandbox_alone(self, memory_world: World, origin: str) -> None:
@@ -270,7 +272,10 @@ class TestOrigins:
             return
         with pytest.raises(ValidationFailed) as caught:
             world.service.payment_settings.replace(live, terms)
-        assert [fault.path for fault in caught.value.fields] == ["allowedOrigins[0]", "successUrl"]
+        assert [fault.path for fault in caught.value.fields] == [
+            "allowed_origins[0]",
+            "success_url",
+        ]
 
 
 GOOD_URLS = (
@@ -296,4 +301,4 @@ class TestUrls:
 
     @pytest.mark.parametrize("url", BAD_URLS)
     def test_of_other_kinds_are_refused(self, memory_world: World, url: str) -> None:
-        assert list(faults(memory_world, success_url=url)) == ["successUrl"]
+        assert list(faults(memory_world, success_url=url)) == ["success_url"]

@@ -30,8 +30,8 @@ class Naming:
 
 
 def let_name(shop: QuoteShop, name: Callable[[str], str]) -> None:
-    shop.service.quotes._routers = {
-        "sandbox": Naming(shop.service.quotes._routers["sandbox"], name)
+    shop.service._unguarded.quotes._routers = {
+        "sandbox": Naming(shop.service._unguarded.quotes._routers["sandbox"], name)
     }
 
 
@@ -79,8 +79,8 @@ def test_a_router_cannot_name_the_escrow_that_pays_it(memory_shop: QuoteShop) ->
             escrows.append(order.return_to)
             return order.return_to
 
-    memory_shop.service.quotes._routers = {
-        "sandbox": Mirror(memory_shop.service.quotes._routers["sandbox"], str)
+    memory_shop.service._unguarded.quotes._routers = {
+        "sandbox": Mirror(memory_shop.service._unguarded.quotes._routers["sandbox"], str)
     }
     with pytest.raises(DependencyFailed):
         memory_shop.routed()

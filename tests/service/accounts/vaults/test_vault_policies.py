@@ -212,16 +212,19 @@ class TestPolicies:
     @pytest.mark.parametrize(
         ("terms", "paths"),
         [
-            (PolicyTerms(per_payment_limit="0"), ["perPaymentLimit"]),
+            (PolicyTerms(per_payment_limit="0"), ["per_payment_limit"]),
             (
                 PolicyTerms(per_payment_limit="1e3", daily_limit="-1"),
-                ["perPaymentLimit", "dailyLimit"],
+                ["per_payment_limit", "daily_limit"],
             ),
-            (PolicyTerms(daily_limit="0.0000001"), ["dailyLimit"]),
-            (PolicyTerms(daily_limit="9" * 78), ["dailyLimit"]),
-            (PolicyTerms(allowed_chains=(BASE, 5, BASE)), ["allowedChains[1]", "allowedChains[2]"]),
-            (PolicyTerms(allowed_assets=("usdc",)), ["allowedAssets[0]"]),
-            (PolicyTerms(allowed_assets=("USDC",) * 101), ["allowedAssets"]),
+            (PolicyTerms(daily_limit="0.0000001"), ["daily_limit"]),
+            (PolicyTerms(daily_limit="9" * 78), ["daily_limit"]),
+            (
+                PolicyTerms(allowed_chains=(BASE, 5, BASE)),
+                ["allowed_chains[1]", "allowed_chains[2]"],
+            ),
+            (PolicyTerms(allowed_assets=("usdc",)), ["allowed_assets[0]"]),
+            (PolicyTerms(allowed_assets=("USDC",) * 101), ["allowed_assets"]),
             (
                 PolicyTerms(
                     allowed_destinations=(
@@ -232,17 +235,17 @@ class TestPolicies:
                     )
                 ),
                 [
-                    "allowedDestinations[1]",
-                    "allowedDestinations[2].chainId",
-                    "allowedDestinations[2].address",
-                    "allowedDestinations[3].accountId",
+                    "allowed_destinations[1]",
+                    "allowed_destinations[2].chain_id",
+                    "allowed_destinations[2].address",
+                    "allowed_destinations[3].account_id",
                 ],
             ),
             (
                 PolicyTerms(
                     allowed_destinations=(AllowedDestination(type="wallet", address=SHOP),) * 101
                 ),
-                ["allowedDestinations"],
+                ["allowed_destinations"],
             ),
             (
                 PolicyTerms(
@@ -250,7 +253,7 @@ class TestPolicies:
                         AllowedDestination(type="account", account_id="acct_" + "x" * 24),
                     )
                 ),
-                ["allowedDestinations[0].accountId"],
+                ["allowed_destinations[0].account_id"],
             ),
         ],
     )

@@ -55,14 +55,14 @@ def test_what_the_payer_did_not_sign_is_refused(memory_till: Till) -> None:
 CHANGES: tuple[tuple[str, tuple[str, ...], Any], ...] = (
     ("domain.name", ("domain", "name"), "Money"),
     ("domain.version", ("domain", "version"), "2"),
-    ("domain.chainId", ("domain", "chainId"), POLYGON),
-    ("domain.chainId", ("domain", "chainId"), "08453"),
-    ("domain.verifyingContract", ("domain", "verifyingContract"), WALLET),
-    ("domain.verifyingContract", ("domain", "verifyingContract"), "nowhere"),
-    ("types.Settlement", ("types", "Settlement"), []),
-    ("types.Settlement", ("types", "Settlement", "1", "type"), "uint128"),
-    ("types.Settlement", ("types", "Settlement", "0", "name"), "quote"),
-    ("types.EIP712Domain", ("types", "EIP712Domain"), []),
+    ("domain.chain_id", ("domain", "chainId"), POLYGON),
+    ("domain.chain_id", ("domain", "chainId"), "08453"),
+    ("domain.verifying_contract", ("domain", "verifyingContract"), WALLET),
+    ("domain.verifying_contract", ("domain", "verifyingContract"), "nowhere"),
+    ("types.settlement", ("types", "Settlement"), []),
+    ("types.settlement", ("types", "Settlement", "1", "type"), "uint128"),
+    ("types.settlement", ("types", "Settlement", "0", "name"), "quote"),
+    ("types.domain", ("types", "EIP712Domain"), []),
     ("signature", ("payload", "nonce"), 2),
     ("signature", ("payload", "deadline"), 4_000_000_000),
     ("payload.nonce", ("payload", "nonce"), -1),
@@ -92,7 +92,7 @@ def test_what_is_wrong_for_every_quote_is_refused_before_one_is_looked_for(
     body["payload"] = {"quoteId": NO_QUOTE, "nonce": str(2**256), "deadline": "0"}
     body["domain"] = {**body["domain"], "name": "Money", "version": "2", "chainId": POLYGON}
     body["types"]["Settlement"] = []
-    wrong = ["payload.nonce", "domain.name", "domain.version", "types.Settlement"]
+    wrong = ["payload.nonce", "domain.name", "domain.version", "types.settlement"]
     assert till.faults_of(body) == wrong
 
 

@@ -158,7 +158,7 @@ def test_somebody_elses_quote_is_not_settled(memory_till: Till) -> None:
     merchants = world.vault_address(world.merchant)
     assert till.faults_of(till.body(quote, STRANGER)) == ["signature"]
     paths = till.faults_of(till.body(quote, STRANGER, vault=merchants))
-    assert paths == ["domain.verifyingContract"]
+    assert paths == ["domain.verifying_contract"]
     body = till.body(quote)
     body["payload"]["quoteId"] = NO_QUOTE
     with pytest.raises(NotFound):

@@ -331,7 +331,7 @@ class TestTheUrls:
     )  # fmt: skip
     def test_elsewhere_are_refused(self, memory_shop: World, url: str) -> None:
         error = refused(ValidationFailed, memory_shop, asked(success_url=url, cancel_url=url))
-        assert [field["path"] for field in error.details["fields"]] == ["successUrl", "cancelUrl"]
+        assert [field["path"] for field in error.details["fields"]] == ["success_url", "cancel_url"]
 
     def test_are_else_those_of_the_settings(self, memory_shop: World) -> None:
         set_terms(memory_shop, success_url="https://elsewhere.example/ok")
@@ -342,12 +342,12 @@ def test_all_that_is_wrong_in_itself_is_reported_at_once(memory_shop: World) -> 
     wrong = asked("1.0000001", "0x12", success_url="http://x/", cancel_url="https://evil.example/")
     error = refused(ValidationFailed, memory_shop, wrong)
     assert [field["path"] for field in error.details["fields"]] == [
-        "amount", "destination.address", "successUrl", "cancelUrl",
+        "amount", "destination.address", "success_url", "cancel_url",
     ]  # fmt: skip
     error = refused(ValidationFailed, memory_shop, asked("9999", STRANGER, success_url="x"))
-    assert [field["path"] for field in error.details["fields"]] == ["successUrl"]
+    assert [field["path"] for field in error.details["fields"]] == ["success_url"]
     error = refused(ValidationFailed, memory_shop, asked(chain_id=5, success_url="x"))
-    assert [field["path"] for field in error.details["fields"]] == ["successUrl"]
+    assert [field["path"] for field in error.details["fields"]] == ["success_url"]
 
 
 def test_a_key_makes_one_payment_however_many_send_it(shop: World) -> None:

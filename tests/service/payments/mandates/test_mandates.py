@@ -120,7 +120,7 @@ def test_what_cannot_be_approved_is_refused(
 def test_an_expiry_must_lie_ahead(memory_world: World) -> None:
     with pytest.raises(ValidationFailed) as caught:
         create(memory_world, expires_at=memory_world.clock.now())
-    assert [field.path for field in caught.value.fields] == ["expiresAt"]
+    assert [field.path for field in caught.value.fields] == ["expires_at"]
     assert create(memory_world, expires_at=MAX_INSTANT).status == "active"
 
 

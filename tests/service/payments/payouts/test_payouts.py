@@ -172,13 +172,7 @@ class TestWhatIsRefused:
             with pytest.raises(ValidationFailed) as refusal:
                 memory_desk.send(to={"rail": rail, text: "hello"})
             [fault] = refusal.value.fields
-            assert (
-                fault.path
-                == {
-                    "wire_message": "destination.wireMessage",
-                    "ach_reference": "destination.achReference",
-                }[text]
-            )
+            assert fault.path == f"destination.{text}"
 
     @pytest.mark.parametrize(
         ("name", "refused"),
@@ -194,7 +188,7 @@ class TestWhatIsRefused:
             if rail in refused:
                 with pytest.raises(ValidationFailed) as refusal:
                     memory_desk.send("1.00", to={"rail": rail})
-                assert [f.path for f in refusal.value.fields] == ["destination.bankAccountId"]
+                assert [f.path for f in refusal.value.fields] == ["destination.bank_account_id"]
             else:
                 made = memory_desk.send("1.00", to={"rail": rail})
                 world.service.payments.cancel(world.server, made.payment.id)

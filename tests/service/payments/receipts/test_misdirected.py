@@ -236,9 +236,9 @@ def test_a_return_is_refused_for_what_counts_and_for_what_is_not_there(memory_wo
     for receipt_id in (foreign.id, "receipt_" + 24 * "0"):
         with pytest.raises(NotFound):
             world.reconcile(payment, "return_misdirected", receipt_id=receipt_id)
-    with pytest.raises(ValidationFailed, match="receiptId is required"):
+    with pytest.raises(ValidationFailed, match="receipt_id is required"):
         world.reconcile(payment, "return_misdirected")
-    with pytest.raises(ValidationFailed, match="receiptId is only for"):
+    with pytest.raises(ValidationFailed, match="receipt_id is only for"):
         world.reconcile(payment, "write_off", receipt_id=good.id)
 
 

@@ -63,7 +63,7 @@ def test_an_account_that_is_closed_at_the_commit_gets_no_session(world: World) -
         service.accounts.update(world.server, found.id, status="closed")
         return found
 
-    service.accounts.look_up = look_up_and_close  # type: ignore[method-assign]
+    service._unguarded.accounts.look_up = look_up_and_close  # type: ignore[method-assign]
     with pytest.raises(AccountSuspended):
         service.client_sessions.create(world.server, external_user_id="payer")
 

@@ -11,8 +11,8 @@ import pytest
 import rfc8785
 
 from payments_core.errors import InvalidJson, ValidationFailed
+from payments_core.validation.readers import JSON
 from payments_core_http.wire import json_text
-from payments_core_http.wire.structuring import Reader
 from tests.http.door import MakeThing
 
 
@@ -42,13 +42,13 @@ class Change:
 
 def paths(kind: Any, document: Any) -> list[str]:
     with pytest.raises(ValidationFailed) as caught:
-        Reader().read(document, kind)
+        JSON.read(document, kind)
     return [fault.path for fault in caught.value.fields]
 
 
 def test_a_union_at_the_top_is_distinguished_by_its_intent() -> None:
     kind = Receive | Send
-    assert Reader().read({"intent": "send", "source": "s"}, kind) == Send(intent="send", source="s")
+    assert JSON.read({"intent": "send", "source": "s"}, kind) == Send(intent="send", source="s")
     assert paths(kind, {}) == ["intent"]
     assert paths(kind, {"intent": "collect"}) == ["intent"]
     assert paths(kind, {"intent": "receive", "source": "s"}) == ["amount", "source"]
@@ -64,7 +64,7 @@ class Counted:
 
 
 def test_a_number_or_a_text_is_distinguished_by_its_type() -> None:
-    reader = Reader()
+    reader = JSON
     assert reader.read({"nonce": 7}, Counted) == Counted(nonce=7)
     assert reader.read({"nonce": "007", "limit": None}, Counted) == Counted(nonce="007")
     for wrong in (-1, "1234", True, None, Decimal(1), [], 2**53):
@@ -73,7 +73,7 @@ def test_a_number_or_a_text_is_distinguished_by_its_type() -> None:
 
 
 def test_absent_and_null_can_be_distinguished() -> None:
-    reader = Reader()
+    reader = JSON
     assert reader.read({}, Change).label is msgspec.UNSET
     assert reader.read({"label": None}, Change).label is None
     assert reader.read({"label": "a"}, Change).label == "a"
@@ -81,23 +81,23 @@ def test_absent_and_null_can_be_distinguished() -> None:
 
 def test_null_is_absent_in_every_optional_field_of_a_body() -> None:
     optional = ("amount", "count", "urgent", "note", "parts", "destination", "metadata")
-    wanted = Reader().read({"name": "a"}, MakeThing)
+    wanted = JSON.read({"name": "a"}, MakeThing)
     for name in optional:
-        assert Reader().read({"name": "a", name: None}, MakeThing) == wanted
-    assert Reader().read({"name": "a", **dict.fromkeys(optional)}, MakeThing) == wanted
+        assert JSON.read({"name": "a", name: None}, MakeThing) == wanted
+    assert JSON.read({"name": "a", **dict.fromkeys(optional)}, MakeThing) == wanted
     assert paths(MakeThing, {"name": None}) == ["name"]
     assert paths(MakeThing, {"name": "a", "parts": [None]}) == ["parts[0]"]
 
 
 def test_a_decimal_is_the_text_of_its_number() -> None:
-    assert str(Reader().read(json_text.parse(b'{"rate": 0.10}'), Change).rate) == "0.10"
+    assert str(JSON.read(json_text.parse(b'{"rate": 0.10}'), Change).rate) == "0.10"
     assert paths(Change, {"rate": "0.1"}) == ["rate"]
     assert paths(Change, {"rate": True}) == ["rate"]
 
 
 def test_classes_that_nothing_distinguishes_are_a_mistake_of_ours() -> None:
     with pytest.raises(TypeError, match="no field distinguishes"):
-        Reader().read({}, Change | MakeThing)
+        JSON.read({}, Change | MakeThing)
 
 
 def test_an_array_of_scalars_names_the_item() -> None:
