@@ -186,6 +186,10 @@ class PaymentsService:
         self._event_handlers = EventHandlers()
         self._build()
 
+    def __repr__(self) -> str:
+        served = "simulated" if self._sandbox_chains else ", ".join(map(str, self.chains))
+        return f"<PaymentsService: chains {served}>"
+
     def _build(self) -> None:
         """Build the resources, which check nothing when they call one another, and guard them."""
         self._unguarded = inside = copy(self)

@@ -189,8 +189,8 @@ class Record:
     checked_by_class: ClassVar[bool] = True
 
     id: str
-    version: int = 0
-    schema: int = 0
+    version: int = attrs.field(default=0, repr=False)
+    schema: int = attrs.field(default=0, repr=False)
     _unknown: Mapping[str, Any] = attrs.field(factory=dict, repr=False, alias="unknown")
 
 

@@ -153,6 +153,10 @@ class Authority:
 
     checked_by_class: ClassVar[bool] = True
 
+    def __repr__(self) -> str:
+        caller, environment = self.requirement.caller, self.environment
+        return f"<Authority: {caller}, {environment.mode} environment {environment.id}>"
+
     @property
     def partition(self) -> str:
         """The environment's id."""

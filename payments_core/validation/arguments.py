@@ -60,7 +60,11 @@ def _guarded_class(kind: Any) -> type:
         for name, operation in inspect.getmembers(kind, inspect.isfunction)
         if not name.startswith("_")
     }
-    described = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+    described = {
+        "__module__": kind.__module__,
+        "__doc__": kind.__doc__,
+        "__repr__": lambda self: f"<{kind.__name__} of a PaymentsService>",
+    }
     return type(kind.__name__, (kind,), {**described, **operations})
 
 

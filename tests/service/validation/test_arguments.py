@@ -168,3 +168,13 @@ def test_a_rule_is_made_for_every_parameter() -> None:
                 if not name.startswith("_"):
                     made[f"{kind.__name__}.{name}"] = arguments._argument_hooks(operation)
     assert len(made) > 150
+
+
+def test_a_session_of_python_shows_no_internals(service: PaymentsService, me: Authority) -> None:
+    assert repr(service) == "<PaymentsService: chains simulated>"
+    assert repr(service.payments) == "<Payments of a PaymentsService>"
+    assert repr(me) == f"<Authority: trusted, sandbox environment {me.partition}>"
+    shown = repr(me.environment)
+    assert "Environment(id=" in shown
+    assert "version=1" not in shown
+    assert "schema" not in shown
