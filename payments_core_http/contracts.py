@@ -122,7 +122,7 @@ def _find_answered(
             service.ports.committer.replay(authority, idempotent)
     except AlreadyResponded as earlier:
         return earlier
-    except (BadInput, Forbidden, ConflictError):
+    except (BadInput, Forbidden, ConflictError, UnicodeEncodeError):  # such as a lone surrogate
         return None  # it is refused in any case
     return None
 
