@@ -77,6 +77,9 @@ class Collection:
     a later schema stays in it. `oldest_reader` is the lowest schema whose releases read this
     release's documents correctly, by default `write_schema` itself: they miss only fields that they
     keep. docs/explanation/upgrades.md has the rules.
+
+    `takes_over` names collections that no record declares any more, whose rows become rows of this
+    one in `migrate`; the function turns any document of theirs into one of this collection.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Collection:
     schema: int = 1
     upgrades: Mapping[int, Upgrade] = attrs.field(factory=dict)
     downgrades: Mapping[int, Upgrade] = attrs.field(factory=dict)
+    takes_over: Mapping[str, Upgrade] = attrs.field(factory=dict)
     write_schema: int = attrs.field()
     oldest_reader: int = attrs.field()
     _ordered: frozenset[str] = attrs.field(init=False, repr=False, eq=False)

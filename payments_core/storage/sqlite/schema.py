@@ -1,7 +1,8 @@
 """The tables and indexes of the collections in an SQLite file, and their migration.
 
 Migrations only add: tables, columns filled from the stored bodies, indexes. So the previous release
-can continue writing while the next one starts. Undeclared ones are dropped at the end.
+can continue writing while the next one starts. Undeclared ones are dropped at the end. Only a
+collection that another one takes over is gone at once, with its rows moved.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.records import Collection, Record
 from payments_core.storage.schema_fingerprint import compute_fingerprint
 from payments_core.storage.table_indexes import table_indexes_of
+from payments_core.storage.takeover import convert_row
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -71,6 +73,8 @@ def migrate_schema(connection: sqlite3.Connection, record_types: Sequence[type[R
         database.table(SCHEMA_TABLE).create({"id": int, "fingerprint": str}, pk="id")
     for kind in record_types:
         _migrate_table(database, kind)
+        for earlier in kind.collection.takes_over.keys() & set(database.table_names()):
+            _take_over(connection, kind, earlier)
     for name, columns in _CLAIM_INDEXES.items():
         connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON jobs {columns}")
     connection.execute(
@@ -103,6 +107,25 @@ def _migrate_table(database: sqlite_utils.Database, kind: type[Record]) -> None:
         if name in present:
             database.execute(f'DROP INDEX "{name}"')
         table.create_index(list(columns), index_name=name, unique=unique)
+
+
+def _take_over(connection: sqlite3.Connection, kind: type[Record], earlier: str) -> None:
+    """Move all rows of an earlier collection into that of `kind`, and drop its table."""
+    collection = kind.collection
+    convert = collection.takes_over[earlier]
+    rows = connection.execute(f'SELECT partition, id, version, body FROM "{earlier}"')
+    moved = (
+        (partition, id, version, *values, converted)
+        for partition, id, version, body in rows
+        for values, converted in (convert_row(kind, convert, body),)
+    )
+    names = "".join(f', "{column}"' for column in collection.columns)
+    places = ", ".join("?" * (4 + len(collection.columns)))
+    connection.executemany(
+        f'INSERT INTO "{collection.name}" (partition, id, version{names}, body) VALUES ({places})',
+        moved,
+    )
+    connection.execute(f'DROP TABLE "{earlier}"')
 
 
 def drop_undeclared(connection: sqlite3.Connection, record_types: Sequence[type[Record]]) -> None:
