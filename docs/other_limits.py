@@ -13,9 +13,9 @@ from payments_core.clock import DAY, HOUR, MINUTE, SECOND
 from payments_core.engine.events import MAX_PAYLOAD_BYTES
 from payments_core.engine.idempotency.record import PUBLIC_RETENTION_MS, RETENTION_MS
 from payments_core.payment_settings import validation as settings
-from payments_core.payments.options.direct_lifecycle import MAX_SUBMISSIONS
 from payments_core.payments.options.lifecycle import ACTION_TTL_MS
 from payments_core.payments.options.operations import MAX_OPTIONS, MAX_OPTIONS_OF_ALL
+from payments_core.payments.options.submissions import MAX_SUBMISSIONS
 from payments_core.payments.refunds.operations import MAX_PENDING_REFUNDS
 from payments_core.payments.refunds.plans import MAX_LEGS
 from payments_core.quotes.record import QUOTE_LIFETIME_MS

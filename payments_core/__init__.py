@@ -118,7 +118,7 @@ if TYPE_CHECKING:
         PaymentTerms,
     )
     from payments_core.payments.checkout.checkout import CheckoutState, ExchangedLink
-    from payments_core.payments.checkout.direct_options import CheckoutMethod
+    from payments_core.payments.checkout.options import CheckoutMethod
     from payments_core.payments.checkout.public import NewPublicPayment, Shop
     from payments_core.payments.collects import NewCollect
     from payments_core.payments.destinations import (
@@ -127,7 +127,7 @@ if TYPE_CHECKING:
         ToPaymentAddress,
         ToWallet,
     )
-    from payments_core.payments.details import DirectOptionDetails, OptionDetails, PaymentDetails
+    from payments_core.payments.details import OptionDetails, PaymentDetails
     from payments_core.payments.disputes.lifecycle import PaymentSession
     from payments_core.payments.disputes.record import Dispute
     from payments_core.payments.funding.record import FundingOperation
@@ -135,7 +135,7 @@ if TYPE_CHECKING:
     from payments_core.payments.mandates.operations import MandateDetails, NewMandate
     from payments_core.payments.mandates.record import Mandate
     from payments_core.payments.operations import NewPayment, ReceiptsWithJournal
-    from payments_core.payments.options.record import DirectOption, Option, Submission
+    from payments_core.payments.options.record import PaymentOption, Submission
     from payments_core.payments.payouts.record import Payout
     from payments_core.payments.receipts.record import Receipt
     from payments_core.payments.record import (
@@ -194,10 +194,10 @@ __all__ = [
     "FieldRequirement", "PostalAddress", "Vault", "Policy",
     "YieldSettings", "Holding", "VaultPolicy", "ProvisionedVault", "VaultYield", "Asset",
     "Money", "Deposit", "DepositAddress", "IssuedAddress", "DepositCheck", "PaymentDetails",
-    "OptionDetails", "DirectOptionDetails", "Payment", "Destination", "Source", "PayerTotal",
+    "OptionDetails", "Payment", "Destination", "Source", "PayerTotal",
     "PaymentRoute", "TimelineEntry", "DecisionNote", "Reconciliation", "JournalBalances",
     "JournalEntry", "ReceiptsWithJournal", "QuoteDetails", "Quote",
-    "Receipt", "SentBack", "Option", "DirectOption", "Submission", "FundingOperation", "Refund",
+    "Receipt", "SentBack", "PaymentOption", "Submission", "FundingOperation", "Refund",
     "Payout",
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
@@ -273,11 +273,11 @@ _MODULES = {
         "AllowedWallet Branding PaymentSettings PaymentTerms"
     ),
     "payments_core.payments.checkout.checkout": "CheckoutState ExchangedLink",
-    "payments_core.payments.checkout.direct_options": "CheckoutMethod",
+    "payments_core.payments.checkout.options": "CheckoutMethod",
     "payments_core.payments.checkout.public": "NewPublicPayment Shop",
     "payments_core.payments.collects": "NewCollect",
     "payments_core.payments.destinations": "ToAccount ToBankAccount ToPaymentAddress ToWallet",
-    "payments_core.payments.details": ("DirectOptionDetails OptionDetails PaymentDetails"),
+    "payments_core.payments.details": "OptionDetails PaymentDetails",
     "payments_core.payments.disputes.lifecycle": "PaymentSession",
     "payments_core.payments.disputes.record": "Dispute",
     "payments_core.payments.funding.record": "FundingOperation",
@@ -285,7 +285,7 @@ _MODULES = {
     "payments_core.payments.mandates.operations": "MandateDetails NewMandate",
     "payments_core.payments.mandates.record": "Mandate",
     "payments_core.payments.operations": "NewPayment ReceiptsWithJournal",
-    "payments_core.payments.options.record": "DirectOption Option Submission",
+    "payments_core.payments.options.record": "PaymentOption Submission",
     "payments_core.payments.receipts.record": "Receipt",
     "payments_core.payments.record": (
         "DecisionNote Destination PayerTotal Payment PaymentRoute Reconciliation Source "

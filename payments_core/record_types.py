@@ -59,7 +59,7 @@ from payments_core.payments.disputes.record import Dispute
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.mandates.record import Mandate
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
 from payments_core.payments.refunds.record import Refund
@@ -126,8 +126,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Payment,
     PaymentLink,
     PurgedPayment,
-    Option,
-    DirectOption,
+    PaymentOption,
     FundingOperation,
     TrackedTransaction,
     Receipt,

@@ -42,8 +42,8 @@ from payments_core.onramps.operations import OnrampAccounts
 from payments_core.passed_objects import require_passed
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
-from payments_core.payments.checkout.direct_options import DirectOptions
 from payments_core.payments.checkout.links import Links
+from payments_core.payments.checkout.options import PublicOptions
 from payments_core.payments.checkout.public import PublicPayments
 from payments_core.payments.collects import Collects
 from payments_core.payments.destinations import Destinations
@@ -360,9 +360,9 @@ class PaymentsService:
         return VaultOptions(self.ports)
 
     @cached_property
-    def direct_options(self) -> DirectOptions:
-        """Ways to fund a Payment from any wallet, and the payer's choice among them."""
-        return DirectOptions(self.ports, self.chains)
+    def public_options(self) -> PublicOptions:
+        """Ways to fund a Payment without an account, and the payer's choice among them."""
+        return PublicOptions(self.ports, self.chains)
 
     @cached_property
     def funding(self) -> Funding:

@@ -9,7 +9,7 @@ import attrs
 
 from payments_core.errors import NotFound
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
@@ -24,24 +24,15 @@ _MOST = 100
 
 @attrs.frozen
 class OptionDetails:
-    """An option, its funding operation, and the receipts that count towards it."""
-
-    payment: Payment
-    option: Option
-    operation: FundingOperation
-    receipts: tuple[Receipt, ...] = ()
-
-
-@attrs.frozen
-class DirectOptionDetails:
-    """A direct option, and the receipts that count towards it.
+    """An option, the funding operation if it is a vault's, and the receipts that count towards it.
 
     `pending_amount` is the amount seen on its way to the Payment, by any option, that is not
     yet final.
     """
 
     payment: Payment
-    option: DirectOption
+    option: PaymentOption
+    operation: FundingOperation | None = None
     receipts: tuple[Receipt, ...] = ()
     pending_amount: int = 0
 
@@ -58,13 +49,12 @@ class PaymentDetails:
     receipts: tuple[Receipt, ...] = ()
     client_secret: str | None = attrs.field(default=None, repr=False)
     refunds: tuple[Refund, ...] = ()
-    direct_options: tuple[DirectOptionDetails, ...] = ()
     payment_url: str | None = attrs.field(default=None, repr=False)
 
 
 def load_details(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
     """Everything of a Payment, from one snapshot."""
-    if payment.option_ids or payment.direct_option_ids:
+    if payment.option_ids:
         read_details_ahead(snapshot, [payment])
     receipts = load_receipts(snapshot, payment.id)
     options = tuple(
@@ -72,13 +62,7 @@ def load_details(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
         for option_id in payment.option_ids
     )
     refunds = snapshot.find(Refund, "by_payment", (payment.id,), limit=_MOST).records
-    direct_options = tuple(
-        load_direct_option_details(snapshot, payment, option_id, receipts)
-        for option_id in payment.direct_option_ids
-    )
-    return PaymentDetails(
-        payment, options, receipts, refunds=refunds, direct_options=direct_options
-    )
+    return PaymentDetails(payment, options, receipts, refunds=refunds)
 
 
 def reads_of_details(payment_id: str) -> tuple[Question, ...]:
@@ -98,14 +82,14 @@ def read_details_ahead(snapshot: Snapshot, payments: Iterable[Payment]) -> None:
     option_ids: list[str] = []
     for payment in payments:
         questions += reads_of_details(payment.id)
-        questions += [Get(DirectOption, id) for id in payment.direct_option_ids]
         option_ids += payment.option_ids
-    snapshot.read_ahead(*questions, *(Get(Option, id) for id in option_ids))
+    snapshot.read_ahead(*questions, *(Get(PaymentOption, id) for id in option_ids))
     operations: list[Get] = []
     for id in option_ids:
         with suppress(UnreadableDocument):
-            option = snapshot.get(Option, id)
-            operations += [Get(FundingOperation, option.funding_operation_id)] if option else []
+            option = snapshot.get(PaymentOption, id)
+            if option is not None and option.funding_operation_id is not None:
+                operations.append(Get(FundingOperation, option.funding_operation_id))
     snapshot.read_ahead(*operations)
 
 
@@ -121,25 +105,14 @@ def load_option_details(
 
     Raises UnreadableDocument, also if an operator removed a row of it.
     """
-    option = require_row(Option, option_id, snapshot.get(Option, option_id))
-    operation_id = option.funding_operation_id
-    operation = require_row(
-        FundingOperation, operation_id, snapshot.get(FundingOperation, operation_id)
-    )
+    option = require_row(PaymentOption, option_id, snapshot.get(PaymentOption, option_id))
+    operation_id, operation = option.funding_operation_id, None
+    if operation_id is not None:
+        operation = require_row(
+            FundingOperation, operation_id, snapshot.get(FundingOperation, operation_id)
+        )
     own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
-    return OptionDetails(payment, option, operation, own)
-
-
-def load_direct_option_details(
-    snapshot: Snapshot, payment: Payment, option_id: str, receipts: tuple[Receipt, ...]
-) -> DirectOptionDetails:
-    """A direct option of a Payment, with its own receipts among `receipts`.
-
-    Raises as `load_option_details`.
-    """
-    option = require_row(DirectOption, option_id, snapshot.get(DirectOption, option_id))
-    own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
-    return DirectOptionDetails(payment, option, own, sum_pending_amount(payment, receipts))
+    return OptionDetails(payment, option, operation, own, sum_pending_amount(payment, receipts))
 
 
 def sum_pending_amount(payment: Payment, receipts: Iterable[Receipt]) -> int:
@@ -164,17 +137,25 @@ def lock_payment(tx: Transaction, payment_id: str) -> Payment:
     return payment
 
 
-def lock_option(tx: Transaction, option_id: str) -> tuple[Option, FundingOperation]:
-    """An option that is known to exist and its operation, locked in that order."""
-    option = tx.get(Option, option_id, for_update=True)
-    assert option is not None
-    operation = tx.get(FundingOperation, option.funding_operation_id, for_update=True)
-    assert operation is not None
-    return option, operation
-
-
-def lock_direct_option(tx: Transaction, option_id: str) -> DirectOption:
-    """A direct option that is known to exist, locked."""
-    option = tx.get(DirectOption, option_id, for_update=True)
+def lock_option(tx: Transaction, option_id: str) -> PaymentOption:
+    """An option that is known to exist, locked."""
+    option = tx.get(PaymentOption, option_id, for_update=True)
     assert option is not None
     return option
+
+
+def lock_operation(tx: Transaction, option: PaymentOption) -> FundingOperation | None:
+    """The funding operation of an option, locked; None if no vault pays by it."""
+    if option.funding_operation_id is None:
+        return None
+    operation = tx.get(FundingOperation, option.funding_operation_id, for_update=True)
+    assert operation is not None
+    return operation
+
+
+def lock_vault_option(tx: Transaction, option_id: str) -> tuple[PaymentOption, FundingOperation]:
+    """A Vault option that is known to exist and its operation, locked in that order."""
+    option = lock_option(tx, option_id)
+    operation = lock_operation(tx, option)
+    assert operation is not None
+    return option, operation

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from payments_core.accounts.vaults.reservations import Reservation, void_reservation
 from payments_core.chains.outbox.record import OutboundTransfer, withdraw
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.step import Step
 from payments_core.errors import InvalidState
 from payments_core.payments.details import (
-    DirectOptionDetails,
     OptionDetails,
     PaymentDetails,
-    lock_direct_option,
+    lock_operation,
     lock_option,
 )
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.mandates.usage import void_mandate_charge
-from payments_core.payments.options import direct_lifecycle as direct
 from payments_core.payments.options import lifecycle as options
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 
@@ -41,24 +40,13 @@ def close_open_options(
     """
     details: list[OptionDetails] = []
     decision: Decision[None] = Decision(None)
-    for option_id in payment.option_ids:
-        if option_id == except_option_id:
-            continue
-        option, operation = lock_option(tx, option_id)
-        if operation.status in funding.LIVE:
+    for option, operation in _lock_others(tx, payment, except_option_id):
+        if operation is not None and operation.status in funding.LIVE:
             decision = decision.merge(_cancel_authorization(tx, payment, operation))
-        ended = _close_option(option, trigger, now=now)
-        if ended.record != option:
-            decision = decision.merge(ended.as_decision())
-        stopped = funding.close(operation, trigger, payment, now=now)
-        if stopped.record != operation:
-            decision = decision.merge(stopped.as_decision())
-        details.append(OptionDetails(payment, ended.record, stopped.record))
-    direct_options = _close_direct_options(
-        tx, payment, trigger, now=now, except_option_id=except_option_id
-    )
-    ended_all = PaymentDetails(payment, tuple(details), direct_options=direct_options.result)
-    return Decision(ended_all).merge(decision, direct_options)
+        ended, closed = _close(option, operation, payment, trigger, now=now)
+        decision = decision.merge(closed)
+        details.append(ended)
+    return Decision(PaymentDetails(payment, tuple(details))).merge(decision)
 
 
 def close_pending_options(
@@ -69,38 +57,40 @@ def close_pending_options(
     A pending transfer by another option still arrives, as excess.
     """
     decision: Decision[None] = Decision(None)
+    for option, operation in _lock_others(tx, payment, except_option_id):
+        if option.status == "pending":
+            _, closed = _close(option, operation, payment, "cancel", now=now)
+            decision = decision.merge(closed)
+    return decision
+
+
+def _lock_others(
+    tx: Transaction, payment: Payment, except_option_id: str | None
+) -> Iterator[tuple[PaymentOption, FundingOperation | None]]:
+    """The options of the Payment with their operations, locked, except one."""
     for option_id in payment.option_ids:
-        if option_id == except_option_id:
-            continue
-        option, operation = lock_option(tx, option_id)
-        if option.status != "pending":
-            continue
-        decision = decision.merge(options.close(option, "cancel", now=now).as_decision())
-        stopped = funding.close(operation, "cancel", payment, now=now)
-        if stopped.record != operation:
-            decision = decision.merge(stopped.as_decision())
-    return decision.merge(
-        _close_direct_options(tx, payment, "cancel", now=now, except_option_id=except_option_id)
-    )
+        if option_id != except_option_id:
+            option = lock_option(tx, option_id)
+            yield option, lock_operation(tx, option)
 
 
-def _close_direct_options(
-    tx: Transaction, payment: Payment, trigger: str, *, now: Instant, except_option_id: str | None
-) -> Decision[tuple[DirectOptionDetails, ...]]:
-    known = [
-        lock_direct_option(tx, id) for id in payment.direct_option_ids if id != except_option_id
-    ]
-    ended = [direct.close(option, trigger, now=now).record for option in known]
-    changed = tuple(after for before, after in zip(known, ended, strict=True) if after != before)
-    return Decision(
-        tuple(DirectOptionDetails(payment, option) for option in ended), replaces=changed
-    )
-
-
-def _close_option(option: Option, trigger: str, *, now: Instant) -> Step[Option]:
-    if option.status == "processing":  # its authorization was withdrawn: the funds will not come
-        trigger = "fail"
-    return options.close(option, trigger, now=now)
+def _close(
+    option: PaymentOption,
+    operation: FundingOperation | None,
+    payment: Payment,
+    trigger: str,
+    *,
+    now: Instant,
+) -> tuple[OptionDetails, Decision[None]]:
+    """The option and its operation at their end, and what changes."""
+    ended = options.close_with_payment(option, trigger, now=now)
+    decision = Decision(None) if ended.record == option else ended.as_decision()
+    if operation is None:
+        return OptionDetails(payment, ended.record), decision
+    stopped = funding.close(operation, trigger, payment, now=now)
+    if stopped.record != operation:
+        decision = decision.merge(stopped.as_decision())
+    return OptionDetails(payment, ended.record, stopped.record), decision
 
 
 def _cancel_authorization(

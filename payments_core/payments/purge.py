@@ -17,7 +17,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import Decision
 from payments_core.payments.checkout.links import find_link_ids
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
 from payments_core.storage.port import Snapshot, Transaction
@@ -80,13 +80,10 @@ def decide_purge(
     """
     locked = tx.get_many(Payment, [one.payment.id for one in candidates], for_update=True)
     same = [one for one in candidates if _is_same(one.payment, locked.get(one.payment.id))]
-    options = tx.get_many(
-        Option, [id for one in same for id in one.payment.option_ids], for_update=True
-    )
-    direct_ids = [id for one in same for id in one.payment.direct_option_ids]
-    direct_options = tx.get_many(DirectOption, direct_ids, for_update=True)
+    option_ids = [id for one in same for id in one.payment.option_ids]
+    options = tx.get_many(PaymentOption, option_ids, for_update=True)
     operation_ids = [option.funding_operation_id for option in options.values()]
-    operations = tx.get_many(FundingOperation, operation_ids, for_update=True)
+    operations = tx.get_many(FundingOperation, [id for id in operation_ids if id], for_update=True)
     evidence = tx.get_many(
         TrackedTransaction, [e.id for one in same for e in one.evidence], for_update=True
     )
@@ -96,13 +93,16 @@ def decide_purge(
     for one in same:
         payment = locked[one.payment.id]
         offered = [options[id] for id in payment.option_ids]
-        allowed = [operations[option.funding_operation_id] for option in offered]
+        allowed = [
+            operations[option.funding_operation_id]
+            for option in offered
+            if option.funding_operation_id
+        ]
         tracked = [evidence[item.id] for item in one.evidence]
         if any(map(_was_authorized, allowed)) or not all(map(_failed, tracked)):
             continue
-        direct = [direct_options[id] for id in payment.direct_option_ids]
         found = [links[id] for id in one.link_ids if id in links]
-        deletes += [payment, *offered, *allowed, *direct, *tracked, *found]
+        deletes += [payment, *offered, *allowed, *tracked, *found]
         inserts.append(_remember(payment, now))
     return Decision(None, inserts=tuple(inserts), deletes=tuple(deletes))
 

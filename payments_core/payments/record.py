@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from heapq import merge
 from typing import Any, ClassVar, Literal
 
 import attrs
@@ -17,7 +18,7 @@ from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.fees import compute_fee
 from payments_core.payments.journal.record import JournalBalances
 from payments_core.payments.payouts.record import Payout
-from payments_core.storage.records import Collection, Index, Lookup, Record
+from payments_core.storage.records import Collection, Document, Index, Lookup, Record
 
 Intent = Literal["receive", "send", "collect"]
 DestinationType = Literal["account", "payment_address", "wallet", "bank_account"]
@@ -131,6 +132,13 @@ class DecisionNote:
     text: str
 
 
+def _join_option_ids(document: Document) -> Document:
+    """Vault options and others had a list each. Ids sort by the time when they were made."""
+    rest = {name: value for name, value in document.items() if name != "direct_option_ids"}
+    lists = (document.get(name, ()) for name in ("option_ids", "direct_option_ids"))
+    return {**rest, "option_ids": list(merge(*lists))}
+
+
 @attrs.frozen(kw_only=True, slots=False)
 class Payment(Record):
     """One Payment. All its amounts are in one asset.
@@ -139,9 +147,9 @@ class Payment(Record):
     take; the rest was excess from the start. `books` says where the money is now, after
     `entry_count` journal entries. `paid_by` lists the senders, the newest last. Possible further
     funds: `authorized` holds the ids of live operations, `sighted` those of the evidence of
-    strangers' transactions that are not final. `option_ids` are of Vault options,
-    `direct_option_ids` of direct ones; the selected one is of either kind. `release_id` is the
-    transfer to the recipient, `release_hash` its transaction once it was sent, and `released` the
+    strangers' transactions that are not final. `option_ids` are the options of every method in the
+    order of their creation, one of which may be selected. `release_id` is the transfer to the
+    recipient, `release_hash` its transaction once it was sent, and `released` the
     amount it takes out of escrow; one that failed permanently is removed, so there is never a
     second beside it, and the Payment `can_retry`. `payout` is a send's payment by a bank; its
     `release_id` is the transfer to the off-ramp address. `refunding` holds the ids of refunds that
@@ -177,9 +185,8 @@ class Payment(Record):
             Index("by_session", key=("session_id",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
-        schema=5,
-        upgrades={1: dict, 2: dict, 3: dict, 4: dict},
-        oldest_reader=1,
+        schema=6,
+        upgrades={1: dict, 2: dict, 3: dict, 4: dict, 5: _join_option_ids},
     )
 
     intent: Intent = "receive"
@@ -208,7 +215,6 @@ class Payment(Record):
     allowed_methods: tuple[PaymentMethod, ...]
     selected_option_id: str | None = None
     option_ids: tuple[str, ...] = ()
-    direct_option_ids: tuple[str, ...] = ()
     release_id: str | None = None
     release_hash: str | None = None
     released: Atomic = attrs.field(default=ZERO, converter=atomic)

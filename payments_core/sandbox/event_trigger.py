@@ -19,7 +19,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ValidationFailed
 from payments_core.payments.events import identify
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Intent, Payment
 from payments_core.storage.port import Snapshot, Transaction, Where
 from payments_core.storage.records import R
@@ -46,7 +46,7 @@ class _Subject:
 
     account: Account | None
     payment: Payment | None
-    option: Option | None
+    option: PaymentOption | None
     webhook_id: str | None
 
 
@@ -132,7 +132,7 @@ def _collect_facts(event: EventType, subject: _Subject) -> dict[str, Any]:
             facts["status"] = "processing"  # it begins with the vault's funds reserved
         if "tokenAddress" in event.fields:
             facts |= _find_watched_token(payment.chain_id)
-    if option := subject.option:
+    if (option := subject.option) and option.funding_operation_id is not None:
         facts |= {"optionId": option.id, "fundingOperationId": option.funding_operation_id}
     if account := subject.account:
         facts |= {"accountId": account.id, "externalUserId": account.external_user_id}
@@ -158,7 +158,7 @@ def _load_subject(
     elif payment_id is not None:
         raise ValidationFailed.at("payment_id", "is not a field of this event")
     if payment is not None and payment.option_ids:
-        option = snapshot.get(Option, payment.selected_option_id or payment.option_ids[-1])
+        option = snapshot.get(PaymentOption, payment.selected_option_id or payment.option_ids[-1])
     account = None
     if account_id is not None or payment is None:
         account = _find_account(snapshot, account_id)

@@ -9,7 +9,7 @@ import jinja2
 
 from payments_core.errors import PaymentsError
 from payments_core.evolve import evolve
-from payments_core.payments.options.direct_lifecycle import SUBMISSION_LOCK_MS
+from payments_core.payments.options.submissions import SUBMISSION_LOCK_MS
 from payments_core_http.calls import make_etag
 from payments_core_http.errors import status_of
 from payments_core_http.pages.checkout import CheckoutView, build_view

@@ -13,7 +13,7 @@ from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalBalances
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts import lifecycle as receipts
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Destination, Payment
@@ -51,10 +51,11 @@ def a_payment(**given: Any) -> Payment:
     return Payment(**{**facts, **given})
 
 
-def an_option(**given: Any) -> Option:
+def an_option(**given: Any) -> PaymentOption:
     facts: dict[str, Any] = {
         "id": "pay_option_1",
         "payment_id": "payment_1",
+        "method": "vault",
         "status": "pending",
         "selection_status": "selected",
         "payer_account_id": "acct_2",
@@ -70,7 +71,7 @@ def an_option(**given: Any) -> Option:
         "created_at": NOW,
         "updated_at": NOW,
     }
-    return Option(**{**facts, **given})
+    return PaymentOption(**{**facts, **given})
 
 
 def an_operation(**given: Any) -> FundingOperation:

@@ -26,8 +26,8 @@ from payments_core.payments.details import PaymentDetails
 from payments_core.payments.expiry import EXPIRE_PAYMENT
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.operations import NewPayment
-from payments_core.payments.options.direct_lifecycle import SUBMISSION_LOCK_MS
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
+from payments_core.payments.options.submissions import SUBMISSION_LOCK_MS
 from payments_core.payments.receipts.discovery import ReceiptDiscovery
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
@@ -44,7 +44,7 @@ from tests.service.payer import Payer, authority_of
 from tests.service.world import BASE, USDC, WALLET, World, once, write
 
 DAY_S = DAY // 1_000
-OWN = {Payment, PaymentLink, Option, FundingOperation, DirectOption, TrackedTransaction}
+OWN = {Payment, PaymentLink, PaymentOption, FundingOperation, TrackedTransaction}
 """What goes with a Payment."""
 
 
@@ -292,7 +292,7 @@ def test_a_purge_that_is_cut_off_leaves_whole_payments_and_is_run_again(
             RetentionPurge(shop.restarted(faulty).ports).run(Retention())
         left, gone = set(stored(shop, Payment)), set(stored(shop, PurgedPayment))
         assert len(left | gone) == 3 and not left & gone
-        for kind in (PaymentLink, Option, FundingOperation, DirectOption, TrackedTransaction):
+        for kind in (PaymentLink, PaymentOption, FundingOperation, TrackedTransaction):
             assert {record.payment_id for record in stored(shop, kind).values()} == left
     assert left == set()
 
@@ -420,8 +420,8 @@ def test_an_unreadable_option_keeps_its_payment_and_no_other(
     expire(shop)
     grow_old(shop)
     with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
-        option_id = damaged.paid().direct_option_ids[0]
-        connection.execute("UPDATE direct_options SET body = '{' WHERE id = ?", (option_id,))
+        option_id = damaged.paid().option_ids[0]
+        connection.execute("UPDATE payment_options SET body = '{' WHERE id = ?", (option_id,))
     with caplog.at_level(logging.CRITICAL, "payments_core"):
         assert purge(shop)["payments"] == 1
     assert set(stored(shop, Payment)) == {damaged.id}

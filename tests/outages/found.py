@@ -26,7 +26,7 @@ from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalEntry
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
@@ -41,8 +41,8 @@ from tests.service.model.mirror import Commit, Mirror
 from tests.service.model.onchain import ChainIndex
 
 KINDS: tuple[type[Record], ...] = (
-    Account, ClientSession, Vault, VaultBalance, DepositAddress, Deposit, Payment, Option,
-    DirectOption, FundingOperation, Receipt, JournalEntry, Refund, OutboundTransfer, Sender, Event,
+    Account, ClientSession, Vault, VaultBalance, DepositAddress, Deposit, Payment, PaymentOption,
+    FundingOperation, Receipt, JournalEntry, Refund, OutboundTransfer, Sender, Event,
     Delivery, Endpoint,
     StoredResponse, Job, SimulatedTransaction, SimulatedBalance, SimulatedSender,
 )  # fmt: skip

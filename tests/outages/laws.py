@@ -27,7 +27,7 @@ from payments_core.engine.events import FAILING, RECOVERED, Event
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.maintenance.parked_jobs import is_parked
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.jobs import Job
@@ -40,12 +40,12 @@ from tests.outages.found import Found
 from tests.outages.partner import AnsweredRequest
 from tests.service.model.index import Index
 from tests.service.model.invariants import (
-    direct_options_say_what_came,
     every_change_is_told,
     journals_balance,
     no_log_counts_twice,
     no_refund_exceeds_what_is_there,
     nothing_is_below_zero,
+    public_options_say_what_came,
     timelines_say_what_happened,
     what_was_received_is_somewhere,
 )
@@ -96,7 +96,7 @@ _KINDS_OF: Mapping[str, tuple[type[Record], ...]] = {
     "cancel": (Payment,),
     "look": (Payment,),
     "refund": (Refund,),
-    **dict.fromkeys(_OF_OPTIONS, (Option, DirectOption)),
+    **dict.fromkeys(_OF_OPTIONS, (PaymentOption,)),
 }
 
 
@@ -198,8 +198,7 @@ _MADE_BY: Mapping[type[Record], tuple[str, ...]] = {
     Account: ("account",),
     Payment: ("receive", "send"),
     Refund: ("refund",),
-    Option: ("option",),
-    DirectOption: ("direct",),
+    PaymentOption: ("option", "direct"),
     ClientSession: ("session",),
 }
 
@@ -333,7 +332,7 @@ OF_COMMITS = (
     no_log_counts_twice,
     no_funds_are_reserved_twice,
     every_change_is_told,
-    direct_options_say_what_came,
+    public_options_say_what_came,
     timelines_say_what_happened,
 )
 LAWS: tuple[Callable[[Evidence], Wrong], ...] = (

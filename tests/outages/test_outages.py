@@ -25,7 +25,7 @@ from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalEntry
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.storage.jobs import NEVER, Job
@@ -176,7 +176,7 @@ def to(**changes: Any) -> Callable[[Any], Any]:
 
 BITES: tuple[tuple[Callable[..., Any], Tamper], ...] = (
     (laws.what_was_answered_is_there, without(Account)),
-    (laws.what_was_answered_is_there, without(DirectOption)),
+    (laws.what_was_answered_is_there, without(PaymentOption)),
     (laws.what_was_answered_is_there, without(ClientSession)),
     (laws.what_was_answered_is_there, changed(Payment, to(status_version=0))),
     (laws.what_was_answered_is_there, changed(Payment, to(amount=1))),
@@ -200,7 +200,7 @@ BITES: tuple[tuple[Callable[..., Any], Tamper], ...] = (
         replayed_otherwise(lambda answer: attrs.evolve(answer, headers={})),
     ),
     (laws.every_resource_has_one_request, twice(Payment)),
-    (laws.every_resource_has_one_request, twice(Option)),
+    (laws.every_resource_has_one_request, twice(PaymentOption)),
     (laws.every_resource_has_one_request, without(StoredResponse)),
     (laws.every_resource_has_one_request, change_answers("receive", key="another")),
     (laws.flows_have_ended, changed(Payment, to(status="failed"))),

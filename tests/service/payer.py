@@ -8,8 +8,8 @@ from typing import Any
 
 from payments_core.credentials.tokens import Claims
 from payments_core.payments.checkout.checkout import PAYER
-from payments_core.payments.details import DirectOptionDetails, PaymentDetails
-from payments_core.payments.options.record import DirectOption
+from payments_core.payments.details import OptionDetails, PaymentDetails
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.tenants.authorization import Authority
 from tests.service.world import BASE, WALLET, World
@@ -35,26 +35,26 @@ class Payer:
     def authority(self) -> Authority:
         return authority_of(self.world, self.secret)
 
-    def option(self, **more: Any) -> DirectOptionDetails:
+    def option(self, **more: Any) -> OptionDetails:
         more.setdefault("method", "direct")
-        return self.world.service.direct_options.create(self.authority, self.id, **more)
+        return self.world.service.public_options.create(self.authority, self.id, **more)
 
-    def another(self) -> DirectOptionDetails:
+    def another(self) -> OptionDetails:
         """An option unlike all before: for a wallet that nobody sends from."""
         return self.option(payer_address=f"0x{next(self._wallets):040x}")
 
-    def select(self, option: DirectOptionDetails, **more: Any) -> DirectOptionDetails:
-        direct_options = self.world.service.direct_options
-        return direct_options.select(self.authority, self.id, option.option.id, **more)
+    def select(self, option: OptionDetails, **more: Any) -> OptionDetails:
+        public_options = self.world.service.public_options
+        return public_options.select(self.authority, self.id, option.option.id, **more)
 
-    def refresh(self, option: DirectOptionDetails, **more: Any) -> DirectOptionDetails:
-        direct_options = self.world.service.direct_options
-        return direct_options.refresh(self.authority, self.id, option.option.id, **more)
+    def refresh(self, option: OptionDetails, **more: Any) -> OptionDetails:
+        public_options = self.world.service.public_options
+        return public_options.refresh(self.authority, self.id, option.option.id, **more)
 
     def submit(
-        self, option: DirectOptionDetails, hash: str = INVENTED, chain_id: int = BASE, **more: Any
-    ) -> DirectOptionDetails:
-        return self.world.service.direct_options.submit(
+        self, option: OptionDetails, hash: str = INVENTED, chain_id: int = BASE, **more: Any
+    ) -> OptionDetails:
+        return self.world.service.public_options.submit(
             self.authority,
             self.id,
             option.option.id,
@@ -69,13 +69,13 @@ class Payer:
 
     # Looking.
 
-    def read(self, option: DirectOptionDetails) -> DirectOptionDetails:
-        return self.world.service.direct_options.get(self.authority, self.id, option.option.id)
+    def read(self, option: OptionDetails) -> OptionDetails:
+        return self.world.service.public_options.get(self.authority, self.id, option.option.id)
 
-    def now(self, option: DirectOptionDetails) -> DirectOption:
-        return self.world.get(DirectOption, option.option.id)
+    def now(self, option: OptionDetails) -> PaymentOption:
+        return self.world.get(PaymentOption, option.option.id)
 
-    def status(self, option: DirectOptionDetails) -> tuple[str, str | None, int]:
+    def status(self, option: OptionDetails) -> tuple[str, str | None, int]:
         found = self.now(option)
         return found.status, found.selection_status, found.paid
 

@@ -14,7 +14,7 @@ from payments_core.accounts.record import Account
 from payments_core.banks.reviews import BankCapability
 from payments_core.engine.events import Event
 from payments_core.maintenance.damaged_rows import DamagedRow, DamagedRows
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
 from payments_core.record_types import RECORD_TYPES
@@ -148,7 +148,7 @@ def test_a_payment_with_a_damaged_option_is_shown_as_a_whole_or_not_at_all(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     option, other = world.option(world.payment()), world.payment()
-    spoil(world.storage, world.environment_id, world.get(Option, option.option.id))
+    spoil(world.storage, world.environment_id, world.get(PaymentOption, option.option.id))
     found = world.service.payments.list(world.server).records
     assert [details.payment.id for details in found] == [other.payment.id]
     assert alarms(caplog) == [
@@ -181,7 +181,7 @@ def test_the_list_of_options_passes_over_a_damaged_one(
     payment = world.payment()
     options = [world.option(payment) for _ in range(2)]
     service, payer, payment_id = world.service, world.client, payment.payment.id
-    spoil(world.storage, world.environment_id, world.get(Option, options[0].option.id))
+    spoil(world.storage, world.environment_id, world.get(PaymentOption, options[0].option.id))
     caplog.clear()
     found = service.vault_options.list(payer, payment_id)
     assert [item.option.id for item in found] == [options[1].option.id]
@@ -197,7 +197,7 @@ def test_the_list_of_options_passes_over_a_damaged_one(
 def test_a_removed_option_costs_a_list_its_payment_only(world: World) -> None:
     option, other = world.option(world.payment()), world.payment()
     where = world.environment_id
-    spoil(world.storage, where, world.get(Option, option.option.id))
+    spoil(world.storage, where, world.get(PaymentOption, option.option.id))
     rows = DamagedRows(world.service.ports, RECORD_TYPES)
     rows.remove(DamagedRow("payment_options", where, option.option.id))
     found = world.service.payments.list(world.server).records
@@ -226,7 +226,7 @@ def test_a_page_of_damaged_rows_gives_a_bounded_number_of_alarms(
 ) -> None:
     options = [world.option(world.payment()) for _ in range(MAX_ALARMS + 2)]
     for option in options:
-        spoil(world.storage, world.environment_id, world.get(Option, option.option.id))
+        spoil(world.storage, world.environment_id, world.get(PaymentOption, option.option.id))
     caplog.clear()
     assert world.service.payments.list(world.server).records == ()
     assert len(alarms(caplog)) == MAX_ALARMS + 1

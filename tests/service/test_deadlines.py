@@ -30,7 +30,7 @@ from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.mandates.operations import MandateDetails, NewMandate
 from payments_core.payments.operations import NewPayment
-from payments_core.payments.options.direct_lifecycle import (
+from payments_core.payments.options.submissions import (
     SUBMISSION_LOCK_EVERY_MS,
     SUBMISSION_LOCK_MS,
 )

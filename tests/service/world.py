@@ -27,7 +27,7 @@ from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.operations import NewPayment
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.operations import NewRefund
 from payments_core.payments.refunds.record import Refund
@@ -300,8 +300,8 @@ class World:
         evidenced = self.service.payments.list_receipts(self.server, option.payment.id)
         return [receipt.id for receipt in evidenced.receipts.records]
 
-    def option_now(self, option: OptionDetails) -> Option:
-        return self.get(Option, option.option.id)
+    def option_now(self, option: OptionDetails) -> PaymentOption:
+        return self.get(PaymentOption, option.option.id)
 
     def operation_now(self, option: OptionDetails) -> FundingOperation:
         return self.get(FundingOperation, option.operation.id)

@@ -26,6 +26,9 @@ from tests.upgrades.shop import HOOK, SYSTEM_MS, Receiver, Shop
 from tests.upgrades.write_release import LATEST_END_S, outcome
 
 FOLDERS = sorted(path.parent for path in RELEASED.glob("*/database.sql.xz"))
+Row = tuple[str, str, str]
+"""The partition, the id and the body."""
+
 NOT_REACHED = {"copy_marks", "outgoing_replacements"}
 """What only an operator's copy writes, and only chains on which fees compete."""
 
@@ -73,12 +76,22 @@ def test_a_database_is_kept_of_an_earlier_release() -> None:
 
 
 # No release is out whose processes could run beside this one. What may not be so again: the books
-# of payouts have two accounts more, and a Payment may go to a bank account.
+# of payouts have two accounts more, a Payment may go to a bank account, and there is one collection
+# of options, of which a Payment has one list.
+_LOST = "the release before would misread or lose {}; write the old form yet"
+_UNREADABLE = "the release before reads up to schema 1; write that, by `write_schema`"
+_OPTION_FIELDS = (
+    "selection_status", "payer_account_id", "vault_id", "vault_address", "funding_operation_id",
+)  # fmt: skip
 KNOWN_FAULTS = {
     "before-rooms": [
-        "payments: the release before would misread or lose books; write the old form yet",
-        "payments: the release before would misread or lose destination; write the old form yet",
-        "journal_entries: the release before would misread or lose cause; write the old form yet",
+        f"payments: {_UNREADABLE}",
+        *(f"payments: {_LOST.format(name)}" for name in ("books", "destination")),
+        f"payments: {_LOST.format('direct_option_ids')}",
+        f"payment_options: {_UNREADABLE}",
+        *(f"payment_options: {_LOST.format(name)}" for name in _OPTION_FIELDS),
+        "direct_options: the release before still writes to it; keep it for one more",
+        f"journal_entries: {_LOST.format('cause')}",
     ]
 }
 
@@ -88,7 +101,8 @@ def test_every_form_is_what_it_was_or_may_run_beside_it(folder: Path) -> None:
     assert list(faults(before, RECORD_TYPES)) == KNOWN_FAULTS[folder.name]
     now = {kind.collection.name: form_of(kind) for kind in RECORD_TYPES}
     for name, form in before.items():
-        assert form["columns"].items() <= now[name]["columns"].items(), name
+        kept = now[TAKEN_OVER.get(name, name)]
+        assert form["columns"].items() <= kept["columns"].items(), name
 
 
 def test_every_kind_of_record_was_stored(file: Path) -> None:
@@ -96,15 +110,36 @@ def test_every_kind_of_record_was_stored(file: Path) -> None:
     assert empty == NOT_REACHED
 
 
+TAKEN_OVER = {"direct_options": "payment_options"}
+"""The collections whose rows are moved into another one when the database is opened."""
+
+
 def test_opening_it_loses_no_column_no_index_and_no_row(
     folder: Path, file: Path, receiver: Receiver
 ) -> None:
     tables, stored = shapes(file), rows(file)
     with closing(Shop(file, (folder / "key-ring").read_text().strip(), receiver)):
-        now = shapes(file)
+        now, found = shapes(file), rows(file)
+        for earlier, name in TAKEN_OVER.items():
+            del tables[earlier]
+            require_taken_over(stored.pop(earlier), found[name], stored[name])
+            stored[name] = found[name]
+            assert earlier not in found
         assert {name: now[name] & shape for name, shape in tables.items()} == tables
-        found = rows(file)
         assert {name: found[name] for name in stored} == stored
+
+
+def require_taken_over(earlier: list[Row], found: list[Row], stored: list[Row]) -> None:
+    """The rows of both collections are there; those of the earlier one have all that they had."""
+    assert earlier
+    assert stored
+    moved = {(partition, id): json.loads(body) for partition, id, body in earlier}
+    assert [row for row in found if row[:2] not in moved] == stored
+    now = {row[:2]: json.loads(row[2]) for row in found if row[:2] in moved}
+    assert now.keys() == moved.keys()
+    for place, document in moved.items():
+        del document["schema"]
+        assert document.items() <= now[place].items()
 
 
 # What is served.
@@ -204,7 +239,7 @@ def shapes(file: Path) -> dict[str, set[Any]]:
         }
 
 
-def rows(file: Path) -> dict[str, list[tuple[str, str, str]]]:
+def rows(file: Path) -> dict[str, list[Row]]:
     """Every row of every collection, except columns that a migration may add."""
     with closing(sqlite3.connect(file)) as connection:
         names = connection.execute(

@@ -225,6 +225,7 @@ class Settlements:
             operation_id=offer.operation.id,
             created_at=now,
         )
+        assert authorized.result.operation is not None
         return Decision(
             authorized.result.operation,
             inserts=(settlement,),

@@ -31,7 +31,7 @@ from payments_core.legacy.transactions.translation import (
     translate,
 )
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
@@ -137,7 +137,7 @@ def _translate_all(snapshot: Snapshot, records: Sequence[Origin]) -> tuple[Legac
     option_ids = find_option_ids(payments.values()) | {
         record.option_id for record in records if isinstance(record, FundingOperation)
     }
-    options = snapshot.get_many(Option, option_ids)
+    options = snapshot.get_many(PaymentOption, option_ids)
     accounts = snapshot.get_many(
         Account, find_account_ids(records, payments.values(), options.values())
     )

@@ -17,7 +17,7 @@ from payments_core.clock import Instant
 from payments_core.deposits.record import Deposit
 from payments_core.engine.identifiers import LENGTH
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
 
@@ -121,10 +121,10 @@ class LegacyTransaction:
 
 @attrs.frozen(kw_only=True)
 class Related:
-    """The records that others refer to, by id: Payments, selected Vault options, accounts."""
+    """The records that others refer to, by id: Payments, selected options, accounts."""
 
     payments: Mapping[str, Payment]
-    options: Mapping[str, Option]
+    options: Mapping[str, PaymentOption]
     accounts: Mapping[str, Account]
 
     def party(self, account_id: str | None, address: str | None) -> Party:
@@ -143,21 +143,16 @@ def transaction_id(record: Origin) -> str:
 
 
 def find_option_ids(payments: Iterable[Payment]) -> set[str]:
-    """The Vault options that identify the paying vault."""
-    return {
-        payment.selected_option_id
-        for payment in payments
-        if payment.selected_option_id in payment.option_ids
-    }
+    """The selected options; that of a vault identifies the vault that pays."""
+    return {payment.selected_option_id for payment in payments if payment.selected_option_id}
 
 
 def find_account_ids(
-    records: Iterable[Origin], payments: Iterable[Payment], options: Iterable[Option]
+    records: Iterable[Origin], payments: Iterable[Payment], options: Iterable[PaymentOption]
 ) -> set[str]:
     """The accounts that are sides of the records."""
     found = {record.account_id for record in records if isinstance(record, Deposit)}
-    found |= {option.payer_account_id for option in options}
-    named: set[str | None] = set()
+    named: set[str | None] = {option.payer_account_id for option in options}
     for payment in payments:
         named.add(payment.destination.account_id)
         named.add(payment.source.account_id if payment.source else None)

@@ -1,1 +1,1 @@
-"""Checkout for payers without an account: links, public Payments, direct options."""
+"""Checkout for payers without an account: links, public Payments, public options."""

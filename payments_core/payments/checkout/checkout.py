@@ -1,7 +1,7 @@
 """Public checkout: authenticates payers and shows them a Payment (contract §6 "Public checkout").
 
 A payer has a Payment's client secret, or a link whose code is exchanged for it. The payer's
-operations are in `checkout/direct_options.py`.
+operations are in `checkout/options.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from payments_core.payments.details import (
     load_receipts,
     sum_pending_amount,
 )
-from payments_core.payments.options.record import DirectOption
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.options.selection import has_locking_submission
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, PaymentLink
@@ -62,10 +62,10 @@ class ExchangedLink:
 
 @attrs.frozen
 class CheckoutState:
-    """The data that a checkout page polls: the Payment and its direct options, without receipts."""
+    """The data that a checkout page polls: the Payment and its public options, without receipts."""
 
     payment: Payment
-    options: tuple[DirectOption, ...]
+    options: tuple[PaymentOption, ...]
 
 
 @attrs.frozen
@@ -181,8 +181,9 @@ class Checkout:
 
         def load(snapshot: Snapshot) -> CheckoutState:
             payment = load_payment(snapshot, payment_id)
-            options = [snapshot.get(DirectOption, id) for id in payment.direct_option_ids]
-            return CheckoutState(payment, tuple(one for one in options if one is not None))
+            found = snapshot.get_many(PaymentOption, payment.option_ids)
+            options = (found[id] for id in payment.option_ids if id in found)
+            return CheckoutState(payment, tuple(option for option in options if option.is_public))
 
         return self._storage.read(authority.partition, load)
 

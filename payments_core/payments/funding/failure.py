@@ -14,7 +14,7 @@ from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.mandates.usage import void_mandate_charge
 from payments_core.payments.options import lifecycle as options
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.progress import advance_payment
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
@@ -35,7 +35,7 @@ def fail_funding(
     id_sequence: IdSequence,
     partition: str,
     step: Step[Payment],
-    option: Option,
+    option: PaymentOption,
     operation: FundingOperation,
     trigger: str,
     end_reservation: Callable[[], Decision[None]],

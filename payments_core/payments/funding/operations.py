@@ -28,12 +28,17 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import ActionInvalid, NotFound, PaymentsError
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.details import OptionDetails, lock_option, lock_payment
+from payments_core.payments.details import (
+    OptionDetails,
+    lock_operation,
+    lock_option,
+    lock_payment,
+)
 from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.operations import lock_active_account, require_active
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import Snapshot, Transaction
@@ -101,15 +106,15 @@ class Funding:
         now = self._clock.now()
         account_id = authority.account_id
 
-        def load(snapshot: Snapshot) -> tuple[Payment, Option, Vault]:
+        def load(snapshot: Snapshot) -> tuple[Payment, PaymentOption, Vault]:
             snapshot.read_ahead(
                 Get(Payment, payment_id),
-                Get(Option, option_id),
+                Get(PaymentOption, option_id),
                 Get(Account, account_id),
                 vaults_of(account_id),
             )
             payment = snapshot.get(Payment, payment_id)
-            option = snapshot.get(Option, option_id)
+            option = snapshot.get(PaymentOption, option_id)
             if payment is None:
                 raise NotFound("payment")
             _require_own_option(authority, payment, option)
@@ -130,9 +135,10 @@ class Funding:
 
         payment, option, vault = self._storage.read(authority.partition, load)
         reading = self._vaults.read_balance(authority.partition, vault, payment.asset)
+        assert option.funding_operation_id is not None
         reads = (
             Get(Payment, payment.id, "exclusive"),
-            Get(Option, option.id, "exclusive"),
+            Get(PaymentOption, option.id, "exclusive"),
             Get(FundingOperation, option.funding_operation_id, "exclusive"),
             Get(Account, account_id, "shared"),
             *reads_of_reservation(reading, payment.asset_symbol),
@@ -154,8 +160,10 @@ class Funding:
         payment = lock_payment(tx, payment_id)
         if option_id not in payment.option_ids:
             raise NotFound("payment option")
-        option, operation = lock_option(tx, option_id)
+        option = lock_option(tx, option_id)
         _require_own_option(authority, payment, option)
+        operation = lock_operation(tx, option)
+        assert operation is not None
         lock_active_account(tx, authority.account_id)
         payments.require_payable(payment, now=now)
         options.require_live_action(option, action_id, now=now)
@@ -177,7 +185,7 @@ def authorize_option(
     id_sequence: IdSequence,
     partition: str,
     payment: Payment,
-    option: Option,
+    option: PaymentOption,
     operation: FundingOperation,
     reading: BalanceReading,
     metadata: Mapping[str, Any] | None,
@@ -248,7 +256,9 @@ def spend_of(payment: Payment, amount: int) -> Spend:
     return Spend(payment.asset, amount, payment.destination.address, payment.account_id)
 
 
-def _require_own_option(authority: Authority, payment: Payment, option: Option | None) -> None:
+def _require_own_option(
+    authority: Authority, payment: Payment, option: PaymentOption | None
+) -> None:
     """Raise NotFound unless the option belongs to the Payment and its payer is the caller."""
     if (
         option is None

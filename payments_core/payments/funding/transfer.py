@@ -17,12 +17,12 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
-from payments_core.payments.details import lock_option, lock_payment
+from payments_core.payments.details import lock_payment, lock_vault_option
 from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.failure import fail_funding, reservation_of_operation
 from payments_core.payments.funding.operations import SEND_FUNDING
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
@@ -50,7 +50,7 @@ class FundingOwner:
         tracked_id = tracked_transaction_id(record.payment_id, record.chain_id, transaction_hash)
         return (
             Get(Payment, record.payment_id, "exclusive"),
-            Get(Option, record.option_id, "exclusive"),
+            Get(PaymentOption, record.option_id, "exclusive"),
             Get(FundingOperation, record.id, "exclusive"),
             Get(TrackedTransaction, tracked_id, "exclusive", is_optional=True),
         )
@@ -60,7 +60,7 @@ class FundingOwner:
     ) -> Decision[None]:
         """The operation is `broadcast`, and its receipt is watched."""
         payment = lock_payment(tx, record.payment_id)
-        option, operation = lock_option(tx, record.option_id)
+        option, operation = lock_vault_option(tx, record.option_id)
         if operation.status not in _UNSENT:
             return Decision(None)
         sent = lifecycle.apply_trigger(
@@ -94,7 +94,7 @@ class FundingOwner:
         if doubt == "silent":
             return _expire_operation(tx, id_sequence, partition, record, now=now)
         payment = lock_payment(tx, record.payment_id)
-        _, operation = lock_option(tx, record.option_id)
+        _, operation = lock_vault_option(tx, record.option_id)
         if operation.status != record.status:
             return None
         trigger = "lose" if doubt == "lost" else "reorg"
@@ -113,7 +113,7 @@ def _expire_operation(
     if known.expires_at is None or now < known.expires_at:
         return None
     payment = lock_payment(tx, known.payment_id)
-    option, operation = lock_option(tx, known.option_id)
+    option, operation = lock_vault_option(tx, known.option_id)
     assert operation.outgoing_id is not None
     stopped = withdraw(lock_transfer(tx, operation.outgoing_id))
     if operation.status != "authorized" or stopped is None:

@@ -1,25 +1,27 @@
-"""Making a Vault option with its funding operation. Pure except for the ids that it draws."""
+"""Making options, a Vault option with its funding operation. Pure except for the ids drawn."""
 
 from __future__ import annotations
 
 from payments_core.accounts.vaults.record import Vault
 from payments_core.clock import Instant
 from payments_core.engine.identifiers import IdSequence
+from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options import lifecycle
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 
 
 def new_vault_option(
     payment: Payment, vault: Vault, id_sequence: IdSequence, now: Instant
-) -> tuple[Option, FundingOperation]:
+) -> tuple[PaymentOption, FundingOperation]:
     """An offer to pay the remaining amount of the Payment from the vault."""
     option_id, operation_id = id_sequence.issue("pay_option"), id_sequence.issue("pay_funding")
-    option = Option(
+    option = PaymentOption(
         id=option_id,
         payment_id=payment.id,
+        method="vault",
         status=lifecycle.OPTION.step(None, "offer").target,
         selection_status=lifecycle.SELECTION.step(None, "select").target,
         payer_account_id=vault.account_id,
@@ -50,3 +52,40 @@ def new_vault_option(
         updated_at=now,
     )
     return option, operation
+
+
+def new_public_option(
+    payment: Payment,
+    method: PaymentMethod,
+    payer_address: str | None,
+    id_sequence: IdSequence,
+    now: Instant,
+) -> PaymentOption:
+    """An offer to pay the remaining amount of the Payment without an account; not selected yet."""
+    return PaymentOption(
+        id=id_sequence.issue("pay_option"),
+        payment_id=payment.id,
+        method=method,
+        status=lifecycle.OPTION.step(None, "offer").target,
+        payer_address=payer_address,
+        chain_id=payment.chain_id,
+        asset_symbol=payment.asset_symbol,
+        required=payment.remaining.amount_atomic,
+        expires_at=payment.expires_at,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def offers_same(
+    option: PaymentOption, payment: Payment, method: PaymentMethod, payer_address: str | None
+) -> bool:
+    """Whether the option is what `new_public_option` makes: open, without receipt or submission."""
+    return (
+        option.method == method
+        and option.status == "pending"
+        and option.selection_status != "superseded"
+        and option.payer_address == payer_address
+        and option.required == payment.remaining.amount_atomic
+        and not (option.paid or option.sighted or option.submissions)
+    )

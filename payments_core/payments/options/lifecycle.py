@@ -1,4 +1,7 @@
-"""The states of an option (contract §6 "Option"), and the pure steps through them."""
+"""The states of an option (contract §6 "Option"), and the pure steps through them.
+
+The steps are those of every method; where methods differ, `METHODS` says how.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,11 @@ from payments_core.errors import (
     OptionSuperseded,
 )
 from payments_core.evolve import evolve
-from payments_core.payments.options.record import Option
+from payments_core.money import Atomic
+from payments_core.payments.machine import OPEN
+from payments_core.payments.options.methods import METHODS
+from payments_core.payments.options.record import PaymentOption
+from payments_core.payments.record import Payment
 
 ACTION_TTL_MS = 300 * SECOND
 
@@ -69,13 +76,34 @@ SELECTION = StateMachine(
 )
 
 
-def apply_trigger(option: Option, trigger: str, *, now: Instant, **changes: Any) -> Step[Option]:
+def apply_trigger(
+    option: PaymentOption, trigger: str, *, now: Instant, **changes: Any
+) -> Step[PaymentOption]:
     """The option after `trigger`, with `changes`. Raises InvalidState."""
     row = OPTION.step(option.status, trigger)
     return Step(evolve(option, status=row.target, updated_at=now, **changes))
 
 
-def supersede(option: Option, *, now: Instant) -> Step[Option]:
+def is_open(option: PaymentOption) -> bool:
+    """Whether a payer may still use it."""
+    return option.status not in OPTION.terminal and option.selection_status != "superseded"
+
+
+def require_open(option: PaymentOption, action: str) -> None:
+    """Raise OptionSuperseded, OptionExpired or InvalidState if the option can no longer be used."""
+    _require_current(option)
+    if option.status in OPTION.terminal:
+        raise InvalidState("payment option", option.status, action)
+
+
+def select(option: PaymentOption, *, now: Instant) -> Step[PaymentOption]:
+    """The option, selected by the payer. Raises as `require_open`."""
+    require_open(option, "select")
+    row = SELECTION.step(option.selection_status, "select")
+    return Step(evolve(option, selection_status=row.target, updated_at=now))
+
+
+def supersede(option: PaymentOption, *, now: Instant) -> Step[PaymentOption]:
     """Another option was selected: this option's action is void, a late receipt still matches."""
     row = SELECTION.step(option.selection_status, "supersede")
     after = evolve(
@@ -88,31 +116,36 @@ def supersede(option: Option, *, now: Instant) -> Step[Option]:
     return Step(after)
 
 
-def refresh(option: Option, action_id: str, required: int, *, now: Instant) -> Step[Option]:
-    """The option with a new one-time action, for the amount that the Payment now requires.
+def refresh(
+    option: PaymentOption, payment: Payment, *, now: Instant, action_id: str | None = None
+) -> Step[PaymentOption]:
+    """The option for the amount that now remains of the Payment, with a new one-time action.
 
-    The old action becomes void. Raises OptionSuperseded, OptionExpired, InvalidState.
+    The old action becomes void. Raises as `require_open`, and InvalidState while funds are on
+    their way.
     """
-    _require_open(option)
+    require_open(option, "refresh")
     if option.status != "pending":
         raise InvalidState("payment option", option.status, "refresh")
     after = evolve(
         option,
-        required=required,
+        required=Atomic(option.paid + payment.remaining.amount_atomic),
         action_id=action_id,
-        action_expires_at=min(now + ACTION_TTL_MS, option.expires_at),
+        action_expires_at=(
+            None if action_id is None else min(now + ACTION_TTL_MS, option.expires_at)
+        ),
         updated_at=now,
     )
     return Step(after)
 
 
-def require_live_action(option: Option, action_id: str, *, now: Instant) -> None:
+def require_live_action(option: PaymentOption, action_id: str, *, now: Instant) -> None:
     """Raise unless `action_id` is the option's live action.
 
     Raises OptionSuperseded, OptionExpired, ActionAlreadyUsed, InvalidState (it was cancelled),
     ActionInvalid, ActionExpired.
     """
-    _require_open(option)
+    _require_current(option)
     if action_id in option.used_action_ids:
         raise ActionAlreadyUsed()
     if option.status == "cancelled":
@@ -125,7 +158,7 @@ def require_live_action(option: Option, action_id: str, *, now: Instant) -> None
         raise ActionExpired(option.action_expires_at)
 
 
-def consume_action(option: Option, *, now: Instant) -> Step[Option]:
+def consume_action(option: PaymentOption, *, now: Instant) -> Step[PaymentOption]:
     """The option with its action used up and funds on their way. Raises InvalidState."""
     assert option.action_id is not None
     return apply_trigger(
@@ -138,14 +171,55 @@ def consume_action(option: Option, *, now: Instant) -> Step[Option]:
     )
 
 
-def close(option: Option, trigger: str, *, now: Instant) -> Step[Option]:
-    """The option expired, cancelled or failed, its action void; a terminal one stays as it is."""
-    if option.status in OPTION.terminal:
+def apply_observation(
+    option: PaymentOption,
+    before: Payment,
+    after: Payment,
+    tracked_id: str,
+    gained: int,
+    now: Instant,
+) -> Step[PaymentOption]:
+    """The option after an observation of one of its transactions, and the changed Payment.
+
+    `gained` is the amount that the observation proved, negative if it was taken back. An ended
+    option keeps its state: late receipts are still recorded. It succeeds with all that it required,
+    or with an amount that covers the Payment.
+    """
+    known = tuple(id for id in (*option.sighted, tracked_id) if id in after.sighted)
+    sighted = tuple(dict.fromkeys(known))
+    paid = option.paid + gained
+    if (sighted, gained) == (option.sighted, 0):
+        return Step(option)
+    status = option.status
+    if status == "pending" and (sighted or gained > 0):
+        status = OPTION.step(status, "fund").target
+    if status == "processing":
+        covers = before.status in OPEN and after.counted >= after.required
+        if gained > 0 and (covers or paid >= option.required):
+            status = OPTION.step(status, "verify").target
+        elif not sighted:
+            status = OPTION.step(status, "reopen").target
+    option = evolve(option, status=status, paid=Atomic(paid), sighted=sighted, updated_at=now)
+    return Step(option)
+
+
+def close(option: PaymentOption, trigger: str, *, now: Instant) -> Step[PaymentOption]:
+    """The option expired, cancelled or failed, its action void; unchanged if it cannot end so."""
+    if not OPTION.allows(option.status, trigger):
         return Step(option)
     return apply_trigger(option, trigger, now=now, action_id=None, action_expires_at=None)
 
 
-def _require_open(option: Option) -> None:
+def close_with_payment(option: PaymentOption, trigger: str, *, now: Instant) -> Step[PaymentOption]:
+    """The option when its Payment expires or is cancelled, as `ends_processing` of its method says
+    if funds are on their way."""
+    if option.status == "processing":
+        ends = METHODS[option.method].ends_processing
+        return close(option, ends[trigger], now=now) if trigger in ends else Step(option)
+    return close(option, trigger, now=now)
+
+
+def _require_current(option: PaymentOption) -> None:
     if option.selection_status == "superseded":
         raise OptionSuperseded(option.id)
     if option.status == "expired":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 
@@ -33,13 +34,14 @@ from payments_core.payments.details import (
     load_receipts,
     lock_option,
     lock_payment,
+    lock_vault_option,
 )
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle
 from payments_core.payments.options.creation import new_vault_option
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.options.selection import (
     require_no_pending_submission,
     supersede_selected,
@@ -129,7 +131,7 @@ class VaultOptions:
             find_receipts = cache(lambda: load_receipts(snapshot, payment_id))
             options = load_listed(
                 authority.partition,
-                Option,
+                PaymentOption,
                 payment.option_ids,
                 lambda id: load_option_details(snapshot, payment, id, find_receipts()),
             )
@@ -161,10 +163,10 @@ class VaultOptions:
             if payment.status not in OPEN:
                 raise InvalidState("payment", payment.status, "refresh option")
             lock_active_account(tx, authority.account_id)
-            option, operation = lock_option(tx, option_id)
-            required = payment.remaining.amount_atomic
-            refreshed = lifecycle.refresh(option, id_sequence.issue("action"), required, now=now)
-            moving = evolve(operation, amount=required, updated_at=now)
+            option, operation = lock_vault_option(tx, option_id)
+            action_id = id_sequence.issue("action")
+            refreshed = lifecycle.refresh(option, payment, now=now, action_id=action_id)
+            moving = evolve(operation, amount=refreshed.record.required, updated_at=now)
             details = OptionDetails(payment, refreshed.record, moving)
             return refreshed.as_decision(details).merge(Decision(None, replaces=(moving,)))
 
@@ -196,7 +198,7 @@ class VaultOffer:
     """
 
     payment: Payment
-    option: Option
+    option: PaymentOption
     operation: FundingOperation
     superseded: Decision[None]
 
@@ -225,7 +227,7 @@ def offer_vault(
     require_no_pending_submission(tx, payment, now=now)
     if payment.status not in OPEN:
         raise InvalidState("payment", payment.status, "create option")
-    require_vault_option_capacity(tx, payment, account_id)
+    require_option_capacity(tx, payment, account_id)
     lock_active_account(tx, account_id)
     vault = vaults.get(asset.chain_id)
     if vault is None:  # the account is older than the deployment's support of that chain
@@ -250,10 +252,9 @@ def _load_payment(snapshot: Snapshot, payment_id: str) -> Payment:
 
 def _own_selected_option_id(tx: Transaction, payment: Payment, account_id: str) -> str | None:
     """The id of the selected option if it is the payer's own: others' ids are not shown."""
-    selected = payment.selected_option_id
-    if selected is None or selected not in payment.option_ids:
+    if payment.selected_option_id is None:
         return None
-    option, _ = lock_option(tx, selected)
+    option = lock_option(tx, payment.selected_option_id)
     return option.id if option.payer_account_id == account_id else None
 
 
@@ -271,33 +272,24 @@ def require_active(account: Account | None) -> Account:
     return account
 
 
-def require_vault_option_capacity(tx: Transaction, payment: Payment, account_id: str) -> None:
-    """Raise PaymentOptionLimitReached if the account has its maximum number of options.
+def require_option_capacity(tx: Transaction, payment: Payment, account_id: str | None) -> None:
+    """Raise PaymentOptionLimitReached if the payer, or the Payment, has its maximum of options.
 
-    A direct option that was selected has superseded at most one Vault option, so the account may
-    create one more for each: no stranger uses up an account's limit.
+    All payers without an account count as one. An option of theirs that was selected has superseded
+    at most one Vault option, so an account may create one more for each: no stranger uses up an
+    account's limit.
     """
-    require_room_for_option(payment)
-    limit = MAX_OPTIONS + len(payment.direct_option_ids)
-    if len(payment.option_ids) < limit:
-        return
-    known = tx.get_many(Option, payment.option_ids, for_update=True)
-    if sum(option.payer_account_id == account_id for option in known.values()) >= limit:
-        raise PaymentOptionLimitReached(MAX_OPTIONS)
-
-
-def require_direct_option_capacity(payment: Payment) -> None:
-    """Raise PaymentOptionLimitReached if payers without an account have their maximum number
-    of options. The Vault options of accounts do not count."""
-    require_room_for_option(payment)
-    if len(payment.direct_option_ids) >= MAX_OPTIONS:
-        raise PaymentOptionLimitReached(MAX_OPTIONS)
-
-
-def require_room_for_option(payment: Payment) -> None:
-    """Raise PaymentOptionLimitReached if the Payment has its maximum number of options."""
-    if len(payment.option_ids) + len(payment.direct_option_ids) >= MAX_OPTIONS_OF_ALL:
+    if len(payment.option_ids) >= MAX_OPTIONS_OF_ALL:
         raise PaymentOptionLimitReached(MAX_OPTIONS_OF_ALL)
+    if len(payment.option_ids) < MAX_OPTIONS:
+        return
+    payers = Counter(
+        option.payer_account_id
+        for option in tx.get_many(PaymentOption, payment.option_ids, for_update=True).values()
+    )
+    limit = MAX_OPTIONS if account_id is None else MAX_OPTIONS + payers[None]
+    if payers[account_id] >= limit:
+        raise PaymentOptionLimitReached(MAX_OPTIONS)
 
 
 def require_same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:

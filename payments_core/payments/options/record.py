@@ -1,4 +1,4 @@
-"""Payment options as they are stored (interface "Payment option", contract §6)."""
+"""A payment option as it is stored (interface "Payment option", contract §6 "Option")."""
 
 from __future__ import annotations
 
@@ -8,39 +8,9 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.storage.records import Collection, Record
-
-
-@attrs.frozen(kw_only=True, slots=False)
-class Option(Record):
-    """One offer to fund a Payment from a payer's vault.
-
-    `action_id` is the live one-time action; `used_action_ids` are those that were consumed.
-    """
-
-    collection: ClassVar[Collection] = Collection(
-        "payment_options",
-        columns={"payment_id": str, "created_at": int},  # the previous release has an index on them
-    )
-
-    payment_id: str
-    status: str
-    selection_status: str
-    payer_account_id: str
-    vault_id: str
-    vault_address: str
-    funding_operation_id: str
-    chain_id: int
-    asset_symbol: str
-    required: Atomic = attrs.field(converter=atomic)
-    paid: Atomic = attrs.field(default=ZERO, converter=atomic)
-    fee: Atomic = attrs.field(default=ZERO, converter=atomic)
-    action_id: str | None = attrs.field(repr=False)
-    action_expires_at: Instant | None
-    used_action_ids: tuple[str, ...] = attrs.field(default=(), repr=False)
-    expires_at: Instant
-    created_at: Instant
-    updated_at: Instant
+from payments_core.payment_settings.record import PaymentMethod
+from payments_core.payments.options.methods import METHODS
+from payments_core.storage.records import Collection, Document, Record
 
 
 @attrs.frozen(kw_only=True)
@@ -52,30 +22,61 @@ class Submission:
     submitted_at: Instant
 
 
-@attrs.frozen(kw_only=True, slots=False)
-class DirectOption(Record):
-    """A payer's intent to pay from any wallet, straight into the Payment's escrow.
+def _name_vault(document: Document) -> Document:
+    return {**document, "method": "vault"}
 
-    `required` is the remaining amount of the Payment when the option was made or refreshed, `paid`
-    the sum of the verified receipts by this option. `sighted` holds the evidence of its transfers
-    that are not final. Without a `selection_status` it was never selected.
+
+def _from_direct_option(document: Document) -> Document:
+    return {**document, "method": "direct", "schema": 2}
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PaymentOption(Record):
+    """One offer to fund a Payment, by one of METHODS.
+
+    `required` is the amount that remained of the Payment when the option was made or refreshed,
+    `paid` the sum of the verified receipts by this option. Without a `selection_status` it was
+    never selected.
+
+    A Vault option has its payer's account, the vault and the funding operation; `action_id` is its
+    live one-time action, and `used_action_ids` are those that were consumed. Other options have
+    none of these. Their funds come from any wallet, from `payer_address` if it was given, straight
+    into the Payment's escrow: `submissions` are the payer's claims, and `sighted` holds the
+    evidence of their transfers that are not final.
     """
 
     collection: ClassVar[Collection] = Collection(
-        "direct_options",
+        "payment_options",
         columns={"payment_id": str, "created_at": int},  # the previous release has an index on them
+        schema=2,
+        upgrades={1: _name_vault},
+        takes_over={"direct_options": _from_direct_option},
     )
 
     payment_id: str
+    method: PaymentMethod
     status: str
     selection_status: str | None = None
+    payer_account_id: str | None = None
     payer_address: str | None = None
+    vault_id: str | None = None
+    vault_address: str | None = None
+    funding_operation_id: str | None = None
     chain_id: int
     asset_symbol: str
     required: Atomic = attrs.field(converter=atomic)
     paid: Atomic = attrs.field(default=ZERO, converter=atomic)
+    fee: Atomic = attrs.field(default=ZERO, converter=atomic)
+    action_id: str | None = attrs.field(default=None, repr=False)
+    action_expires_at: Instant | None = None
+    used_action_ids: tuple[str, ...] = attrs.field(default=(), repr=False)
     sighted: tuple[str, ...] = ()
     submissions: tuple[Submission, ...] = ()
     expires_at: Instant
     created_at: Instant
     updated_at: Instant
+
+    @property
+    def is_public(self) -> bool:
+        """Whether everybody who holds the Payment's secret may see and use it."""
+        return METHODS[self.method].created_by == "secret_holder"

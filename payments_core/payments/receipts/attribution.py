@@ -1,4 +1,4 @@
-"""Attributes strangers' transfers and payers' hints to direct options.
+"""Attributes strangers' transfers and payers' hints to options.
 
 A Payment has one escrow, whichever option a payer uses: a transfer is attributed to the option
 that names its transaction, else to an option of its sender, the selected one, or the newest.
@@ -12,11 +12,12 @@ from payments_core.chains.backoff import POLL_MS
 from payments_core.clock import MINUTE, Instant
 from payments_core.engine.decision import Decision
 from payments_core.evolve import evolve
-from payments_core.payments.details import lock_direct_option
+from payments_core.payments.details import lock_option
 from payments_core.payments.machine import OPEN
-from payments_core.payments.options import direct_lifecycle as direct
-from payments_core.payments.options.lifecycle import OPTION
-from payments_core.payments.options.record import DirectOption
+from payments_core.payments.options import lifecycle
+from payments_core.payments.options.lifecycle import is_open
+from payments_core.payments.options.record import PaymentOption
+from payments_core.payments.options.submissions import has_submitted
 from payments_core.payments.receipts.evaluation import Evaluation, ObservedTransaction
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
@@ -29,27 +30,28 @@ HINT_TTL_MS = 10 * MINUTE
 # Options.
 
 
-def find_direct_option(
+def find_public_option(
     tx: Transaction, payment: Payment, tracked: TrackedTransaction, observed: ObservedTransaction
-) -> DirectOption | None:
-    """The direct option of a transaction, locked; None if it pays by no such option.
+) -> PaymentOption | None:
+    """The public option of a transaction, locked; None if it pays by no such option.
 
     After the first transfer it stays the same.
     """
-    if tracked.option_id is not None or not payment.direct_option_ids:
+    if tracked.option_id is not None:
         return None
     if tracked.direct_option_id is not None:
-        return lock_direct_option(tx, tracked.direct_option_id)
+        return lock_option(tx, tracked.direct_option_id)
     logs = observed.view.logs if observed.view is not None else ()
     senders = [log.sender for log in logs if log.recipient == payment.escrow_address]
     if not senders:
         return None
-    options = [lock_direct_option(tx, id) for id in payment.direct_option_ids]
-    return _choose_option(options, payment, tracked, senders[0])
+    options = tx.get_many(PaymentOption, payment.option_ids, for_update=True)
+    public = [options[id] for id in payment.option_ids if options[id].is_public]
+    return _choose_option(public, payment, tracked, senders[0]) if public else None
 
 
-def update_direct_option(
-    option: DirectOption,
+def update_public_option(
+    option: PaymentOption,
     before: Payment,
     after: Payment,
     tracked: TrackedTransaction,
@@ -60,32 +62,28 @@ def update_direct_option(
 ) -> Decision[None]:
     """The option after an observation that turned `known` into `receipts`, with Payment `after`."""
     gained = _verified_amount(receipts, option) - _verified_amount(known, option)
-    moved = direct.apply_observation(option, before, after, tracked.id, gained, now)
+    moved = lifecycle.apply_observation(option, before, after, tracked.id, gained, now)
     if after.status not in OPEN:  # it takes no more funds
-        moved = moved.then(direct.close, "cancel", now=now)
+        moved = moved.then(lifecycle.close, "cancel", now=now)
     return Decision(None) if moved.record == option else moved.as_decision()
 
 
 def _choose_option(
-    options: Sequence[DirectOption], payment: Payment, tracked: TrackedTransaction, sender: str
-) -> DirectOption:
+    options: Sequence[PaymentOption], payment: Payment, tracked: TrackedTransaction, sender: str
+) -> PaymentOption:
     chain_id, hash = tracked.chain_id, tracked.transaction_hash
     rules = (
-        [option for option in options if direct.has_submitted(option, chain_id, hash)][:1],
-        [option for option in options if option.payer_address == sender and _is_open(option)],
+        [option for option in options if has_submitted(option, chain_id, hash)][:1],
+        [option for option in options if option.payer_address == sender and is_open(option)],
         [option for option in options if option.payer_address == sender],
         [option for option in options if option.id == payment.selected_option_id],
-        [option for option in options if _is_open(option)],
+        [option for option in options if is_open(option)],
         options,
     )
     return next(fitting[-1] for fitting in rules if fitting)
 
 
-def _is_open(option: DirectOption) -> bool:
-    return option.status not in OPTION.terminal and option.selection_status != "superseded"
-
-
-def _verified_amount(receipts: Sequence[Receipt], option: DirectOption) -> int:
+def _verified_amount(receipts: Sequence[Receipt], option: PaymentOption) -> int:
     own = (receipt for receipt in receipts if receipt.option_id == option.id)
     return sum(receipt.amount for receipt in own if receipt.status == "verified")
 

@@ -7,11 +7,11 @@ import attrs
 from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.clock import Instant
 from payments_core.engine.identifiers import IdSequence
-from payments_core.payments.details import lock_option
+from payments_core.payments.details import lock_vault_option
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.machine import OPEN
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
@@ -41,7 +41,7 @@ class Observation:
 class FundingAttempt:
     """The operation that sent the transaction, and its option, as the look finds them."""
 
-    option: Option
+    option: PaymentOption
     operation: FundingOperation
 
 
@@ -49,7 +49,7 @@ class FundingAttempt:
 class Case:
     """All inputs of a look's meaning: the look, and the records it is about, locked.
 
-    `option` is the direct option that a stranger's transaction pays by, and `receipts` are those
+    `option` is the public option that a stranger's transaction pays by, and `receipts` are those
     of the evidence, as they were before.
     """
 
@@ -61,7 +61,7 @@ class Case:
     payment: Payment
     tracked: TrackedTransaction
     attempt: FundingAttempt | None
-    option: DirectOption | None
+    option: PaymentOption | None
     receipts: tuple[Receipt, ...]
 
     @property
@@ -94,7 +94,7 @@ class Case:
 def lock_attempt(tx: Transaction, tracked: TrackedTransaction) -> FundingAttempt | None:
     if tracked.option_id is None:
         return None
-    return FundingAttempt(*lock_option(tx, tracked.option_id))
+    return FundingAttempt(*lock_vault_option(tx, tracked.option_id))
 
 
 def lock_row(tx: Transaction, kind: type[R], id: str) -> R:

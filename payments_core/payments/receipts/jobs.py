@@ -33,10 +33,10 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.in_turn import decide_in_turn
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
-from payments_core.payments.details import lock_option, lock_payment
+from payments_core.payments.details import lock_payment, lock_vault_option
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.case import Observation
 from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.observation import apply_observation
@@ -66,7 +66,7 @@ class _Case:
         operation = self.operation
         own = (
             (
-                Get(Option, operation.option_id, "exclusive"),
+                Get(PaymentOption, operation.option_id, "exclusive"),
                 Get(FundingOperation, operation.id, "exclusive"),
             )
             if operation is not None
@@ -153,18 +153,19 @@ class ReceiptJobs:
             tracked = snapshot.get_many(TrackedTransaction, {item.job.subject for item in claimed})
             payments = snapshot.get_many(Payment, {one.payment_id for one in tracked.values()})
             options = snapshot.get_many(
-                Option, {one.option_id for one in tracked.values() if one.option_id}
+                PaymentOption,
+                {one.option_id for one in tracked.values() if one.option_id},
             )
+            operation_ids = {option.funding_operation_id for option in options.values()}
             operations = snapshot.get_many(
-                FundingOperation,
-                {option.funding_operation_id for option in options.values()},
+                FundingOperation, {id for id in operation_ids if id is not None}
             )
             vaults = snapshot.get_many(Vault, {one.vault_id for one in operations.values()})
             cases = []
             for item in claimed:
                 found = tracked[item.job.subject]
                 option = options[found.option_id] if found.option_id else None
-                operation = operations[option.funding_operation_id] if option else None
+                operation = operations[str(option.funding_operation_id)] if option else None
                 vault = vaults[operation.vault_id] if operation else None
                 cases.append(_Case(item, found, payments[found.payment_id], operation, vault))
             return cases
@@ -270,7 +271,7 @@ class ReceiptJobs:
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             payment = lock_payment(tx, tracked.payment_id)
-            _, operation = lock_option(tx, option_id)
+            _, operation = lock_vault_option(tx, option_id)
             if operation.status != "broadcast":
                 return waiting
             lost = funding.apply_trigger(operation, "lose", payment, now=self._clock.now())

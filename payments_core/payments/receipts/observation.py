@@ -30,7 +30,7 @@ so at most one of them gets into a block. `included_hash` is its hash, if it is 
 is watched from this commit on, so that the money is followed at every moment. If this hash never
 had a receipt, that is all. If it had, its block was undone: the look continues and reverses them.
 
-4. The direct option. A stranger's transfer may be what a payer has announced. Its option is chosen
+4. The public option. A stranger's transfer may be what a payer has announced. Its option is chosen
 when a transfer is first seen and kept in the evidence: a later offer must not take the receipts
 of an earlier one.
 
@@ -63,7 +63,7 @@ the job ends with this commit, and evidence that is not `watched` gets a new job
 undone. Only rows that changed are written: a look that saw nothing new sends no other look back to
 step 1.
 
-9. The direct option follows the counted Payment, and succeeds with what covers it.
+9. The public option follows the counted Payment, and succeeds with what covers it.
 
 10. The operation. `reading` is the vault's balance at a final height. It is None until the
 transaction is final, or its nonce was taken by a foreign transaction (`nonce_was_taken`). Until
@@ -105,10 +105,10 @@ from payments_core.payments.receipts.attempts import (
     verified_amount,
 )
 from payments_core.payments.receipts.attribution import (
-    find_direct_option,
+    find_public_option,
     is_only_hint,
     recheck_hint,
-    update_direct_option,
+    update_public_option,
 )
 from payments_core.payments.receipts.case import Case, Observation, lock_attempt, lock_row
 from payments_core.payments.receipts.counting import apply_receipts, weigh
@@ -140,7 +140,7 @@ def apply_observation(
     instead = _follow_included(tx, found, observation, now)  # 3. The same under another hash.
     if observation.included_hash is not None and not found.receipt_ids:
         return instead.merge(Decision(None, replaces=(evolve(found, watched=False),)))
-    option = find_direct_option(tx, payment, found, observation.observed)  # 4. The direct option.
+    option = find_public_option(tx, payment, found, observation.observed)  # 4. The public option.
     tracked = evolve(found, direct_option_id=option.id) if option else found
     receipts = tuple(lock_row(tx, Receipt, id) for id in tracked.receipt_ids)
     case = Case(
@@ -168,9 +168,9 @@ def apply_observation(
         counted.stopped,
         instead,
     )
-    if option is not None:  # 9. The direct option.
+    if option is not None:  # 9. The public option.
         base = base.merge(
-            update_direct_option(
+            update_public_option(
                 option, payment, step.record, tracked, receipts, counted.receipts, now=now
             )
         )

@@ -214,7 +214,7 @@ def recipient_payment(details: PaymentDetails, links: Links) -> RecipientPayment
         reconciliation=ReconciliationView(**payment_views.reconciliation_fields(record)),
         timeline=payment_views.timeline(record.timeline),
         selectedOptionId=_id_among(own_ids, record.selected_option_id),
-        options=tuple(map(_option_without_action, own)),
+        options=tuple(option_views.funded_option(item, for_partner=True) for item in own),
         receipts=tuple(
             msgspec.structs.replace(receipt, optionId=_id_among(own_ids, receipt.optionId))
             for receipt in (option_views.receipt(item, record) for item in details.receipts)
@@ -248,22 +248,17 @@ def payer_payment(details: PaymentDetails, account_id: str, links: Links) -> Pay
 
 
 def _options_of(details: PaymentDetails, account_id: str | None) -> list[OptionDetails]:
-    """The options that the account pays with."""
-    return [item for item in details.options if item.option.payer_account_id == account_id]
+    """The options that the account pays with: others have no payer's account."""
+    return [
+        item
+        for item in details.options
+        if not item.option.is_public and item.option.payer_account_id == account_id
+    ]
 
 
 def _id_among(known: Collection[str], option_id: str | None) -> str | None:
     """The id of an option, or None if it is another payer's."""
     return option_id if option_id in known else None
-
-
-def _option_without_action(details: OptionDetails) -> FundedOption:
-    """An option without the one-time action, which is its payer's."""
-    return FundedOption(
-        paymentId=details.payment.id,
-        option=option_views.option(details, for_partner=True),
-        fundingOperation=option_views.funding_operation(details.operation),
-    )
 
 
 def _select_fields(kind: type[V], view: Any, **others: Any) -> V:

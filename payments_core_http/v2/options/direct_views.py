@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Literal
 
 from payments_core.clock import format_iso
-from payments_core.payments.details import DirectOptionDetails
+from payments_core.payments.details import OptionDetails
 from payments_core.payments.fees import deduct_fee
 from payments_core.payments.machine import OPEN
-from payments_core.payments.options.lifecycle import OPTION
+from payments_core.payments.options.lifecycle import OPTION, is_open
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.options.views import ChainAmount, ReceiptView, TokenAmount
 from payments_core_http.v2.statuses import OptionStatus, SelectionStatus
@@ -90,16 +90,16 @@ class DirectPaymentOption:
     option: DirectOptionView
 
 
-def payment_option(details: DirectOptionDetails) -> DirectPaymentOption:
+def payment_option(details: OptionDetails) -> DirectPaymentOption:
     """A direct option, as each of its own calls answers it."""
     return DirectPaymentOption(paymentId=details.payment.id, option=option(details))
 
 
-def option(details: DirectOptionDetails) -> DirectOptionView:
+def option(details: OptionDetails) -> DirectOptionView:
     """A direct option."""
     record, payment = details.option, details.payment
     asset, required = payment.asset, record.required
-    is_open = record.status not in OPTION.terminal and record.selection_status != "superseded"
+    is_usable = is_open(record)
     chain_amount = ChainAmount(
         amountAtomic=str(required),
         assetSymbol=asset.symbol,
@@ -129,16 +129,16 @@ def option(details: DirectOptionDetails) -> DirectOptionView:
         recipientAmount=option_views.token_amount(asset, recipient),
         providerFee=option_views.token_amount(asset, 0),
         payerAddress=record.payer_address,
-        execution=_execution(details) if is_open else None,
+        execution=_execution(details) if is_usable else None,
         expiresAt=format_iso(record.expires_at),
-        refreshable=is_open and record.status == "pending" and payment.status in OPEN,
+        refreshable=is_usable and record.status == "pending" and payment.status in OPEN,
         receipts=tuple(option_views.receipt(item, payment) for item in details.receipts),
         createdAt=format_iso(record.created_at),
         updatedAt=format_iso(record.updated_at),
     )
 
 
-def _execution(details: DirectOptionDetails) -> TransferExecution | None:
+def _execution(details: OptionDetails) -> TransferExecution | None:
     """What to send: nothing if it is in transit, or if a vault's authorization delivers it.
 
     A stranger's dust in transit does not reduce what the payer has to send.

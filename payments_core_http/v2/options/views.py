@@ -21,7 +21,7 @@ from payments_core.payments.fees import deduct_fee
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options.lifecycle import OPTION
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption as StoredOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core_http.v2.statuses import (
@@ -200,18 +200,20 @@ def payment_option(details: OptionDetails) -> PaymentOption:
     return PaymentOption(paymentId=details.payment.id, option=option(details))
 
 
-def funded_option(details: OptionDetails) -> FundedOption:
+def funded_option(details: OptionDetails, *, for_partner: bool = False) -> FundedOption:
     """The answer of a reading or an authorization."""
+    assert details.operation is not None
     return FundedOption(
         paymentId=details.payment.id,
-        option=option(details),
+        option=option(details, for_partner=for_partner),
         fundingOperation=funding_operation(details.operation),
     )
 
 
 def option(details: OptionDetails, *, for_partner: bool = False) -> OptionView:
-    """An option; a partner's backend is not shown the payer's one-time action."""
+    """A Vault option; a partner's backend is not shown the payer's one-time action."""
     record, payment = details.option, details.payment
+    assert record.selection_status is not None
     asset = payment.asset
     required, paid = record.required, record.paid
     recipient = deduct_fee(required, payment.fee_bps)
@@ -293,7 +295,7 @@ def sent_back(record: SentBack) -> SentBackView:
     )
 
 
-def _execution(record: Option) -> VaultExecution | None:
+def _execution(record: StoredOption) -> VaultExecution | None:
     if record.action_id is None or record.action_expires_at is None:
         return None
     return VaultExecution(actionId=record.action_id, expiresAt=format_iso(record.action_expires_at))

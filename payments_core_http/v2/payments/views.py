@@ -15,7 +15,7 @@ from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.links import Links
-from payments_core.payments.details import DirectOptionDetails, OptionDetails, PaymentDetails
+from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.record import (
     CreatedBy,
     Destination,
@@ -289,7 +289,7 @@ def _detail_fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "destination": _destination(record.destination),
         "releaseTransactionHash": record.release_hash,
         "selectedOptionId": record.selected_option_id,
-        "options": _entries(details),
+        "options": tuple(map(_entry, details.options)),
         "receipts": tuple(option_views.receipt(item, record) for item in details.receipts),
         "refunds": tuple(map(refund_views.refund, details.refunds)),
         "payout": None if record.payout is None else payout_views.payout(record.payout),
@@ -316,7 +316,8 @@ def _escrow(record: Payment) -> Escrow | None:
 
 def _source(source: Source, details: PaymentDetails) -> SourceView:
     """The vault that pays; the authorization of a collect is that of its one option."""
-    passed = [source.policy_version, *(item.operation.policy_version for item in details.options)]
+    operations = (item.operation for item in details.options if item.operation is not None)
+    passed = [source.policy_version, *(operation.policy_version for operation in operations)]
     return SourceView(
         accountId=source.account_id,
         externalUserId=source.external_user_id,
@@ -341,24 +342,10 @@ def _destination(destination: Destination) -> DestinationView:
     )
 
 
-def _entries(details: PaymentDetails) -> tuple[PaymentOptionEntry, ...]:
-    """The options of every kind, oldest first."""
-    entries = [
-        *((item.option.created_at, item.option.id, _entry(item)) for item in details.options),
-        *(
-            (item.option.created_at, item.option.id, _direct_entry(item))
-            for item in details.direct_options
-        ),
-    ]
-    return tuple(entry for _, _, entry in sorted(entries, key=lambda entry: entry[:2]))
-
-
-def _direct_entry(details: DirectOptionDetails) -> PaymentOptionEntry:
-    option = direct_option_views.option(details)
-    return PaymentOptionEntry(option=option, fundingOperation=None, metadata=None)
-
-
 def _entry(details: OptionDetails) -> PaymentOptionEntry:
+    if details.operation is None:
+        option = direct_option_views.option(details)
+        return PaymentOptionEntry(option=option, fundingOperation=None, metadata=None)
     return PaymentOptionEntry(
         option=option_views.option(details, for_partner=True),
         fundingOperation=option_views.funding_operation(details.operation),

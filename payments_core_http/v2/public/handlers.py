@@ -30,7 +30,7 @@ def read_state(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 def list_methods(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The ways to pay without an account."""
     payment_id = call.path["paymentId"]
-    offered = service.direct_options.list_methods(call.authority, payment_id)
+    offered = service.public_options.list_methods(call.authority, payment_id)
     return call.answer(public_views.methods(payment_id, offered))
 
 
@@ -40,7 +40,7 @@ def create_option(
     """A way to pay, not selected yet."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.direct_options.create(
+        lambda idempotent: service.public_options.create(
             call.authority,
             call.path["paymentId"],
             method=body.providerCode,
@@ -55,7 +55,7 @@ def create_option(
 
 def read_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An option, with where to send what."""
-    details = service.direct_options.get(
+    details = service.public_options.get(
         call.authority, call.path["paymentId"], call.path["optionId"]
     )
     return call.answer(direct_option_views.payment_option(details))
@@ -64,7 +64,7 @@ def read_option(service: PaymentsService, call: ApiCall[None, None]) -> Response
 def select_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The option that the payer means to pay by."""
     return call.run_idempotent(
-        lambda idempotent: service.direct_options.select(
+        lambda idempotent: service.public_options.select(
             call.authority,
             call.path["paymentId"],
             call.path["optionId"],
@@ -77,7 +77,7 @@ def select_option(service: PaymentsService, call: ApiCall[None, None]) -> Respon
 def refresh_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The option for the amount that still remains."""
     return call.run_idempotent(
-        lambda idempotent: service.direct_options.refresh(
+        lambda idempotent: service.public_options.refresh(
             call.authority,
             call.path["paymentId"],
             call.path["optionId"],
@@ -93,7 +93,7 @@ def submit_transaction(
     """The option with the transaction noted; it is checked after this answer."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.direct_options.submit(
+        lambda idempotent: service.public_options.submit(
             call.authority,
             call.path["paymentId"],
             call.path["optionId"],

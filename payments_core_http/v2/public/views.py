@@ -14,10 +14,10 @@ import attrs
 from payments_core.clock import format_iso
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.checkout import CheckoutState, ExchangedLink
-from payments_core.payments.checkout.direct_options import CheckoutMethod
+from payments_core.payments.checkout.options import CheckoutMethod
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.options.methods import METHODS
-from payments_core.payments.options.record import DirectOption
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import CreatedBy, Intent, Payment
 from payments_core_http.v2.options import direct_views as direct_option_views
 from payments_core_http.v2.options.direct_views import DirectOptionView
@@ -184,7 +184,7 @@ def state(known: CheckoutState) -> CheckoutStateView:
         remainingAmountAtomic=str(record.remaining.amount_atomic),
         excessAmountAtomic=str(record.excess),
         refundedAmountAtomic=str(record.refunded),
-        selectedOptionId=_selected_option_id(record),
+        selectedOptionId=_selected_option_id(record, known.options),
         options=tuple(map(_option_state, known.options)),
         expiresAt=format_iso(record.expires_at),
     )
@@ -204,7 +204,7 @@ def exchanged_link(exchanged: ExchangedLink) -> ExchangedLinkView:
     )
 
 
-def _option_state(record: DirectOption) -> OptionStateView:
+def _option_state(record: PaymentOption) -> OptionStateView:
     return OptionStateView(
         id=record.id,
         status=record.status,
@@ -230,18 +230,19 @@ def _method(offered: CheckoutMethod) -> MethodView:
     )
 
 
-def _selected_option_id(record: Payment) -> str | None:
+def _selected_option_id(record: Payment, public: Sequence[PaymentOption]) -> str | None:
     """The selected option, unless it is a Vault option, which only its payer may see."""
     selected = record.selected_option_id
-    return selected if selected in record.direct_option_ids else None
+    return selected if any(option.id == selected for option in public) else None
 
 
 def _payment_fields(details: PaymentDetails) -> dict[str, Any]:
     record = details.payment
+    public = [item for item in details.options if item.option.is_public]
     return {
         **payment_views.term_fields(record),
-        "selectedOptionId": _selected_option_id(record),
-        "options": tuple(map(direct_option_views.option, details.direct_options)),
+        "selectedOptionId": _selected_option_id(record, [item.option for item in public]),
+        "options": tuple(map(direct_option_views.option, public)),
         "timeline": tuple(
             PublicMomentView(status=item.status, at=format_iso(item.at)) for item in record.timeline
         ),

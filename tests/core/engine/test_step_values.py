@@ -8,7 +8,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import NewEvent
 from payments_core.engine.step import Step
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.storage.records import Record
 from tests.core.examples import NOW, a_receipt, an_option
 
@@ -21,7 +21,9 @@ def happened(status: str) -> NewEvent:
     return NewEvent("account.updated", payload, "2026-09-09", "acct_1", "user-1")
 
 
-def pay(option: Option, amount: int, *, now: Instant, entry: Record = ENTRIES[0]) -> Step[Option]:
+def pay(
+    option: PaymentOption, amount: int, *, now: Instant, entry: Record = ENTRIES[0]
+) -> Step[PaymentOption]:
     paid = attrs.evolve(option, paid=option.paid + amount, updated_at=now)
     return Step(paid, (happened(f"paid {paid.paid}"),), (entry,))
 

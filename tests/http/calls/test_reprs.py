@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from payments_core.accounts.wallet_signatures import SignedText
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core_http.v2.client import views as client_views
 from payments_core_http.v2.options import bodies as options
 from payments_core_http.v2.options import views as option_views
@@ -14,8 +14,8 @@ from payments_core_http.v2.payments import views as payment_views
 from payments_core_http.v2.wallets import bodies as wallets
 
 HIDDEN = (
-    (Option, "action_id"),
-    (Option, "used_action_ids"),
+    (PaymentOption, "action_id"),
+    (PaymentOption, "used_action_ids"),
     (SignedText, "signature"),
     (options.Authorize, "actionId"),
     (wallets.AddWallet, "signature"),

@@ -22,7 +22,7 @@ from payments_core.engine.events import Event
 from payments_core.engine.jobs.parking import describe_error
 from payments_core.onramps.record import BankTransaction
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
@@ -149,7 +149,7 @@ class Episode:
         done all that it plans."""
         payments = self.stage.all(Payment).values()
         waiting = [p.expires_at for p in payments if p.status == "awaiting_payment"]
-        options = (*self.stage.all(Option).values(), *self.stage.all(DirectOption).values())
+        options = self.stage.all(PaymentOption).values()
         waiting += [option.expires_at for option in options if option.status == "pending"]
         now = self.stage.chain_clock.now()
         waiting.append(plans_end_at(self.stage))

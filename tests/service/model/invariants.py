@@ -16,7 +16,7 @@ from payments_core.onramps.record import BankTransaction, FundingEntry
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
 from payments_core.payments.machine import OPEN
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
 from payments_core.payments.refunds.record import Refund
@@ -64,7 +64,7 @@ def only_empty_payments_are_purged(stage: Stage, index: Index, commit: Commit) -
             yield f"{before.id} is gone, and it was {before.status} with {before.received}"
         if index.receipts[before.id] or index.entries[before.id] or index.refunds[before.id]:
             yield f"{before.id} is gone, and its money is not"
-        for kind in (Option, DirectOption, FundingOperation, TrackedTransaction, PaymentLink):
+        for kind in (PaymentOption, FundingOperation, TrackedTransaction, PaymentLink):
             for record in stage.all(kind).values():
                 if record.payment_id == before.id:
                     yield f"{before.id} is gone, and its {record.id} is not"
@@ -228,8 +228,7 @@ _TABLES: dict[type[Record], tuple[set[tables.Row], str]] = {
     Receipt: (tables.RECEIPT, "receipt."),
     BankAccount: (tables.BANK_ACCOUNT, "bank_account."),
     BankTransaction: (tables.BANK_TRANSACTION, "bank_funding."),
-    Option: (tables.OPTION, "option."),
-    DirectOption: (tables.OPTION, "option."),
+    PaymentOption: (tables.OPTION, "option."),
 }
 
 
@@ -287,13 +286,15 @@ def timelines_say_what_happened(stage: Stage, index: Index, commit: Commit) -> W
             yield f"{payment.id} is {payment.status}, and its timeline differs"
 
 
-def direct_options_say_what_came(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def public_options_say_what_came(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """Each has what its verified receipts add up to, and is on its way with what is sighted."""
     payments = _payments(stage, commit)
-    ids = {id for payment in payments for id in payment.direct_option_ids}
-    ids |= {option.id for option in commit.after(DirectOption)}
+    ids = {id for payment in payments for id in payment.option_ids}
+    ids |= {option.id for option in commit.after(PaymentOption)}
     for id in sorted(ids):
-        option = stage.all(DirectOption)[id]
+        option = stage.all(PaymentOption)[id]
+        if not option.is_public:
+            continue
         payment = stage.all(Payment)[option.payment_id]
         receipts = index.receipts[payment.id].values()
         own = [r for r in receipts if r.option_id == id and r.status == "verified"]
@@ -310,16 +311,11 @@ def direct_options_say_what_came(stage: Stage, index: Index, commit: Commit) -> 
 def options_end_with_their_payment(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """None waits for funds that its Payment takes no more."""
     ids = {payment.id for payment in commit.after(Payment)}
-    ids |= {option.payment_id for option in commit.after(Option)}
-    ids |= {option.payment_id for option in commit.after(DirectOption)}
+    ids |= {option.payment_id for option in commit.after(PaymentOption)}
     for payment in (stage.all(Payment)[id] for id in sorted(ids)):
         if payment.status in OPEN:
             continue
-        options: list[Option | DirectOption] = [
-            *(stage.all(Option)[id] for id in payment.option_ids),
-            *(stage.all(DirectOption)[id] for id in payment.direct_option_ids),
-        ]
-        for option in options:
+        for option in (stage.all(PaymentOption)[id] for id in payment.option_ids):
             if option.status == "pending":
                 yield f"{option.id} is pending, and {payment.id} is {payment.status}"
 
@@ -357,7 +353,7 @@ INVARIANTS: tuple[Callable[[Stage, Index, Commit], Wrong], ...] = (
     spending.nobody_pays_who_may_not,
     every_change_is_told,
     amounts_are_digits,
-    direct_options_say_what_came,
+    public_options_say_what_came,
     options_end_with_their_payment,
     timelines_say_what_happened,
 )

@@ -18,7 +18,7 @@ from payments_core.chains.simulated.transfers import FAUCET
 from payments_core.deposits.record import Deposit
 from payments_core.onramps.record import BankTransaction
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, PurgedPayment
 from payments_core.payments.refunds.record import Refund
@@ -277,8 +277,7 @@ def nothing_is_under_way(stage: Stage, index: ChainIndex) -> Wrong:
 
 _LIVE: dict[type[Record], tuple[str, ...]] = {
     FundingOperation: (*LIVE_OPERATION, "awaiting_authorization"),
-    Option: ("creating", "pending", "processing"),
-    DirectOption: ("creating", "pending", "processing"),
+    PaymentOption: ("creating", "pending", "processing"),
     Refund: LIVE_REFUND,
     Payment: ("awaiting_payment", "processing", "accepted", "executing"),
     Deposit: ("detected", "confirmed"),

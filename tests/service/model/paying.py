@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from payments_core.chains.simulated.records import SimulatedTransaction
 from payments_core.payments.checkout.checkout import PAYER
-from payments_core.payments.options.record import DirectOption
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.storage.port import SIMULATED
 from payments_core.tenants.authorization import Authority
@@ -23,7 +23,7 @@ def direct_option(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "direct_option",
-        lambda service, key: service.direct_options.create(
+        lambda service, key: service.public_options.create(
             _payer(stage, payment.id),
             payment.id,
             method="direct",
@@ -42,7 +42,7 @@ def choose(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         name,
-        lambda service, key: getattr(service.direct_options, name)(
+        lambda service, key: getattr(service.public_options, name)(
             _payer(stage, option.payment_id), option.payment_id, option.id, idempotency_key=key
         ),
     )
@@ -60,7 +60,7 @@ def hint(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "hint",
-        lambda service, key: service.direct_options.submit(
+        lambda service, key: service.public_options.submit(
             _payer(stage, option.payment_id),
             option.payment_id,
             option.id,
@@ -71,9 +71,9 @@ def hint(stage: Stage, rng: random.Random) -> None:
     )
 
 
-def _an_option(stage: Stage, rng: random.Random) -> DirectOption | None:
+def _an_option(stage: Stage, rng: random.Random) -> PaymentOption | None:
     """Rather one of the newest."""
-    options = list(stage.all(DirectOption).values())
+    options = [option for option in stage.all(PaymentOption).values() if option.is_public]
     return rng.choice(options[-4:] if rng.random() < 0.7 else options) if options else None
 
 

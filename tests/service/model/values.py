@@ -19,7 +19,7 @@ from payments_core.errors import PaymentsError
 from payments_core.money import format_amount
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalEntry
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.operations import NewRefund
@@ -119,12 +119,12 @@ def entries_say_what_the_rules_say(stage: Stage, values: Values, commit: Commit)
 def vaults_pay_what_remains(stage: Stage, values: Values, commit: Commit) -> Wrong:
     """An option asks for what remains when it begins, and when it is refreshed; a vault pays what
     its option asks, and never more than remains when that is authorized."""
-    payments, options = stage.all(Payment), stage.all(Option)
+    payments, options = stage.all(Payment), stage.all(PaymentOption)
     asked = [
         after for before, after in commit.changes
-        if isinstance(after, Option)
+        if isinstance(after, PaymentOption)
         and after.action_id is not None
-        and (not isinstance(before, Option) or before.action_id != after.action_id)
+        and (not isinstance(before, PaymentOption) or before.action_id != after.action_id)
     ]  # fmt: skip
     for option in asked:
         remains = payments[option.payment_id].amount - values.ledgers[option.payment_id].counted

@@ -18,7 +18,7 @@ from payments_core.errors import (
 )
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.tenants.authorization import Authority, Requirement, effective_scopes
 from payments_core.tenants.record import PRODUCTS, SCOPE_PRODUCT, CredentialIndexEntry, KeyUse
 from tests.service.world import World, authority_of
@@ -182,7 +182,7 @@ def test_a_revocation_in_the_middle_of_a_transaction_undoes_it(world: World) -> 
     option = world.option(world.payment())
 
     def decide(tx: Any, id_sequence: Any) -> Decision[None]:
-        current = tx.get(Option, option.option.id, for_update=True)
+        current = tx.get(PaymentOption, option.option.id, for_update=True)
         return Decision(None, replaces=(attrs.evolve(current, updated_at=1),))
 
     class Interrupted:

@@ -23,7 +23,7 @@ from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.mandates.lifecycle import period_start
 from payments_core.payments.mandates.record import Mandate
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
@@ -352,7 +352,7 @@ def check_mandates(books: Books) -> Iterator[str]:
 
 def check_options(books: Books) -> Iterator[str]:
     """Every option came to its end."""
-    for option in books.life.all(Option):
+    for option in books.life.all(PaymentOption):
         if option.status not in ("succeeded", "expired", "failed", "cancelled"):
             yield f"the option {option.id} is {option.status}"
 

@@ -132,14 +132,14 @@ def pay_directly(life: Life) -> None:
     payer, wallet = payer_of(life, payment), life.rng.choice((None, WALLETS[0]))
     details = life.attempt(
         "direct option",
-        lambda service, key: service.direct_options.create(
+        lambda service, key: service.public_options.create(
             payer, payment.id, method="direct", payer_address=wallet, idempotency_key=key
         ),
     )
     if details is not None and life.rng.random() < 0.7:
         life.attempt(
             "select",
-            lambda service, key: service.direct_options.select(
+            lambda service, key: service.public_options.select(
                 payer, payment.id, details.option.id, idempotency_key=key
             ),
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from payments_core.chains.evm.signers import LocalSigner
-from payments_core.payments.options.record import DirectOption
+from payments_core.payments.options.record import PaymentOption
 from tests.chains.evm.life.callers import payer_of
 from tests.chains.evm.life.network import (
     CHAIN,
@@ -63,11 +63,13 @@ def pay(life: Life) -> None:
         life.send_as_stranger([(TOKEN, FAUCET, escrow, amount)])
     else:
         hash = life.send_as_stranger([(TOKEN, wallet, escrow, amount)])
-        options = [one for one in life.all(DirectOption) if one.payment_id == payment.id]
+        options = [
+            one for one in life.all(PaymentOption) if one.payment_id == payment.id and one.is_public
+        ]
         if options:
             life.attempt(
                 "submit",
-                lambda service, key: service.direct_options.submit(
+                lambda service, key: service.public_options.submit(
                     payer_of(life, payment),
                     payment.id,
                     options[-1].id,

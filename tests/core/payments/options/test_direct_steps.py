@@ -19,9 +19,9 @@ from payments_core.errors import (
     PaymentsError,
     ResourceConflict,
 )
-from payments_core.payments.options import direct_lifecycle as direct
+from payments_core.payments.options import lifecycle, submissions
 from payments_core.payments.options.lifecycle import OPTION
-from payments_core.payments.options.record import DirectOption, Submission
+from payments_core.payments.options.record import PaymentOption, Submission
 from payments_core.payments.receipts.attribution import HINT_TTL_MS, recheck_hint
 from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
@@ -31,10 +31,11 @@ LATER = NOW + 500
 ONE, TWO = "evidence_1", "evidence_2"
 
 
-def a_direct_option(**given: Any) -> DirectOption:
+def a_direct_option(**given: Any) -> PaymentOption:
     facts: dict[str, Any] = {
         "id": "pay_option_1",
         "payment_id": "payment_1",
+        "method": "direct",
         "status": "pending",
         "chain_id": 8453,
         "asset_symbol": "USDC",
@@ -43,7 +44,7 @@ def a_direct_option(**given: Any) -> DirectOption:
         "created_at": NOW,
         "updated_at": NOW,
     }
-    return DirectOption(**{**facts, **given})
+    return PaymentOption(**{**facts, **given})
 
 
 def a_tracked(id: str) -> TrackedTransaction:
@@ -91,7 +92,7 @@ def test_a_look_moves_the_option(
     option = a_direct_option(status=status, sighted=sighted, paid=paid)
     known = a_payment(counted=had, status="accepted" if had >= 1_000 else "processing")
     payment = attrs.evolve(known, counted=has, sighted=in_sight)
-    moved = direct.apply_observation(option, known, payment, ONE, gained, LATER).record
+    moved = lifecycle.apply_observation(option, known, payment, ONE, gained, LATER).record
     assert (moved.status, moved.sighted, moved.paid) == after
     assert moved.updated_at == (LATER if moved != option else NOW)
 
@@ -99,7 +100,7 @@ def test_a_look_moves_the_option(
 def test_what_covers_a_payment_with_tolerance_is_enough_for_its_option() -> None:
     known = a_payment(tolerance_bps=1_000)
     after = attrs.evolve(known, counted=900)
-    moved = direct.apply_observation(a_direct_option(), known, after, ONE, 900, LATER).record
+    moved = lifecycle.apply_observation(a_direct_option(), known, after, ONE, 900, LATER).record
     assert (moved.status, moved.paid) == ("succeeded", 900)
 
 
@@ -118,58 +119,58 @@ def test_an_option_that_is_over_is_neither_selected_nor_refreshed(
 ) -> None:
     option = a_direct_option(**given)
     with pytest.raises(error):
-        direct.select(option, now=LATER)
+        lifecycle.select(option, now=LATER)
     with pytest.raises(error):
-        direct.refresh(option, a_payment(), now=LATER)
+        lifecycle.refresh(option, a_payment(), now=LATER)
 
 
 def test_a_refresh_asks_for_what_remains_beyond_what_it_has_brought() -> None:
     payment = a_payment(counted=700)
-    refreshed = direct.refresh(a_direct_option(paid=300), payment, now=LATER).record
+    refreshed = lifecycle.refresh(a_direct_option(paid=300), payment, now=LATER).record
     assert (refreshed.required, refreshed.updated_at) == (600, LATER)
     with pytest.raises(InvalidState):
-        direct.refresh(a_direct_option(status="processing", sighted=(ONE,)), payment, now=LATER)
+        lifecycle.refresh(a_direct_option(status="processing", sighted=(ONE,)), payment, now=LATER)
 
 
 def test_an_end_leaves_what_cannot_end_as_it_is() -> None:
-    assert direct.close(a_direct_option(), "cancel", now=LATER).record.status == "cancelled"
-    assert direct.close(a_direct_option(), "expire", now=LATER).record.status == "expired"
+    assert lifecycle.close(a_direct_option(), "cancel", now=LATER).record.status == "cancelled"
+    assert lifecycle.close(a_direct_option(), "expire", now=LATER).record.status == "expired"
     for status in OPTION.terminal:
         option = a_direct_option(status=status)
-        assert direct.close(option, "expire", now=LATER).record is option
+        assert lifecycle.close(option, "expire", now=LATER).record is option
     coming = a_direct_option(status="processing", sighted=(ONE,))
-    assert direct.close(coming, "cancel", now=LATER).record is coming
+    assert lifecycle.close(coming, "cancel", now=LATER).record is coming
 
 
 def test_a_submission_is_noted_once_and_locks_only_while_it_is_on_its_way() -> None:
-    option = direct.submit(a_direct_option(), 8453, "0x1", now=LATER).record
+    option = submissions.submit(a_direct_option(), 8453, "0x1", now=LATER).record
     [submission] = option.submissions
     assert submission == Submission(chain_id=8453, transaction_hash="0x1", submitted_at=LATER)
-    assert direct.submit(option, 8453, "0x1", now=LATER + 1).record is option
+    assert submissions.submit(option, 8453, "0x1", now=LATER + 1).record is option
     full = option
-    for number in range(2, direct.MAX_SUBMISSIONS + 1):
-        full = direct.submit(full, 8453, f"0x{number}", now=LATER).record
-    assert direct.submit(full, 8453, "0x1", now=LATER).record is full
+    for number in range(2, submissions.MAX_SUBMISSIONS + 1):
+        full = submissions.submit(full, 8453, f"0x{number}", now=LATER).record
+    assert submissions.submit(full, 8453, "0x1", now=LATER).record is full
     for chain_id, hash in ((8453, "0x9"), (1, "0x1")):
         with pytest.raises(ResourceConflict):
-            direct.submit(full, chain_id, hash, now=LATER)
+            submissions.submit(full, chain_id, hash, now=LATER)
     payment = a_payment()
     named = tracked_transaction_id(payment.id, 8453, "0x1")
-    assert direct.list_submissions(option) == (named,)
-    assert not direct.list_sighted_submissions(option, attrs.evolve(payment, sighted=(ONE,)))
+    assert submissions.list_submissions(option) == (named,)
+    assert not submissions.list_sighted_submissions(option, attrs.evolve(payment, sighted=(ONE,)))
     seen = attrs.evolve(payment, sighted=(ONE, named))
-    assert direct.list_sighted_submissions(option, seen) == (named,)
-    end = LATER + direct.SUBMISSION_LOCK_MS
-    assert direct.has_new_submission(option, now=end - 1)
-    assert not direct.has_new_submission(option, now=end)
+    assert submissions.list_sighted_submissions(option, seen) == (named,)
+    end = LATER + submissions.SUBMISSION_LOCK_MS
+    assert submissions.has_new_submission(option, now=end - 1)
+    assert not submissions.has_new_submission(option, now=end)
 
 
 def test_one_lock_in_ten_minutes_begins_with_a_submission_that_failed() -> None:
-    every, lasts = direct.SUBMISSION_LOCK_EVERY_MS, direct.SUBMISSION_LOCK_MS
+    every, lasts = submissions.SUBMISSION_LOCK_EVERY_MS, submissions.SUBMISSION_LOCK_MS
     option = a_direct_option()
     for hash, at in (("0x1", 0), ("0x2", lasts), ("0x3", every)):
-        option = direct.submit(option, 8453, hash, now=LATER + at).record
-    first, second, third = direct.list_submissions(option)
+        option = submissions.submit(option, 8453, hash, now=LATER + at).record
+    first, second, third = submissions.list_submissions(option)
     tracked = {id: a_tracked(id) for id in (first, second, third)}
 
     def locks(id: str, after: int, **first_is: Any) -> bool:
@@ -177,7 +178,7 @@ def test_one_lock_in_ten_minutes_begins_with_a_submission_that_failed() -> None:
         now = LATER + after
         named = tuple(item for item in option.submissions if item.submitted_at <= now)
         by_then = attrs.evolve(option, submissions=named)
-        return id in direct.list_locking_submissions([by_then], known, a_payment(), now=now)
+        return id in submissions.list_locking_submissions([by_then], known, a_payment(), now=now)
 
     assert locks(first, lasts - 1) and not locks(first, lasts)
     assert not locks(second, lasts) and not locks(second, every - 1)
@@ -190,7 +191,9 @@ def test_one_lock_in_ten_minutes_begins_with_a_submission_that_failed() -> None:
     dust = {"receipt_ids": ("receipt_1",), "amount": 99}  # of 1,000
     assert not locks(first, lasts - 1, **dust) and not locks(second, lasts, **dust)
     unknown = {third: tracked[third]}
-    locking = direct.list_locking_submissions([option], unknown, a_payment(), now=LATER + every)
+    locking = submissions.list_locking_submissions(
+        [option], unknown, a_payment(), now=LATER + every
+    )
     assert locking == {third}
 
 
@@ -204,14 +207,14 @@ def test_what_locks_pays_a_tenth_or_all_that_is_missing(
     """So ten transfers lock a Payment at most, and what would pay it always does."""
     payment, locks = a_payment(amount=amount, tolerance_bps=tolerance_bps), 0
     while payment.counted < payment.required:
-        least = direct.min_locking_amount(payment)
+        least = submissions.min_locking_amount(payment)
         missing = payment.required - payment.counted
         assert 1 <= least <= missing
-        assert least == missing or amount <= direct.MIN_LOCKING_PARTS * least < amount + 10
+        assert least == missing or amount <= submissions.MIN_LOCKING_PARTS * least < amount + 10
         brought = least + data.draw(st.integers(0, missing))
         payment = attrs.evolve(payment, counted=payment.counted + brought)
         locks += 1
-    assert locks <= direct.MIN_LOCKING_PARTS
+    assert locks <= submissions.MIN_LOCKING_PARTS
 
 
 # Hints.

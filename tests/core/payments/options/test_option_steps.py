@@ -60,10 +60,12 @@ def test_consuming_an_action_uses_it_up_and_starts_the_option() -> None:
 
 
 def test_a_refresh_gives_a_new_action_no_longer_than_the_option_lives() -> None:
-    fresh = options.refresh(an_option(), "action_2", 600, now=LATER).record
+    payment = a_payment(counted=400)
+    fresh = options.refresh(an_option(), payment, now=LATER, action_id="action_2").record
     assert (fresh.action_id, fresh.action_expires_at) == ("action_2", LATER + 300_000)
     assert fresh.required == 600  # a part was paid since
-    short = options.refresh(an_option(expires_at=LATER + 7), "action_2", 1_000, now=LATER).record
+    ends = an_option(expires_at=LATER + 7)
+    short = options.refresh(ends, payment, now=LATER, action_id="action_2").record
     assert short.action_expires_at == LATER + 7
     for error, option in (
         (OptionSuperseded, an_option(selection_status="superseded")),
@@ -71,7 +73,7 @@ def test_a_refresh_gives_a_new_action_no_longer_than_the_option_lives() -> None:
         (InvalidState, an_option(status="processing")),
     ):
         with pytest.raises(error):
-            options.refresh(option, "action_2", 1_000, now=LATER)
+            options.refresh(option, payment, now=LATER, action_id="action_2")
 
 
 def test_ending_leaves_a_terminal_option_alone() -> None:
@@ -82,6 +84,29 @@ def test_ending_leaves_a_terminal_option_alone() -> None:
         assert options.close(option, "expire", now=LATER).record is option
     with pytest.raises(InvalidState):
         options.supersede(an_option(selection_status="superseded"), now=NOW)
+
+
+ENDINGS = {
+    # Status, trigger of the Payment: the end of a Vault option, of a direct one.
+    ("creating", "expire"): ("creating", "creating"),
+    ("creating", "cancel"): ("creating", "creating"),
+    ("pending", "expire"): ("expired", "expired"),
+    ("pending", "cancel"): ("cancelled", "cancelled"),
+    ("processing", "expire"): ("failed", "expired"),
+    ("processing", "cancel"): ("failed", "processing"),
+}
+
+
+@pytest.mark.parametrize(("known", "ends"), ENDINGS.items())
+def test_a_payment_that_ends_ends_its_options_as_their_method_says(
+    known: tuple[str, str], ends: tuple[str, str]
+) -> None:
+    status, trigger = known
+    for method, end in zip(("vault", "direct"), ends, strict=True):
+        option = an_option(method=method, status=status)
+        ended = options.close_with_payment(option, trigger, now=LATER).record
+        assert ended.status == end
+        assert ended is option or (ended.action_id, ended.updated_at) == (None, LATER)
 
 
 def test_an_operation_is_stamped_as_it_goes_and_reports_its_payments_owner() -> None:

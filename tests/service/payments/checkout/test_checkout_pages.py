@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from payments_core.payments.checkout.checkout import CheckoutPage
-from payments_core.payments.options.direct_lifecycle import SUBMISSION_LOCK_MS
+from payments_core.payments.options.submissions import SUBMISSION_LOCK_MS
 from tests.service.payer import Payer
 from tests.service.world import STRANGER, World, atomic
 

@@ -59,7 +59,7 @@ class TestWhatIsRefused:
         payer = Payer(world)
         with pytest.raises(error):
             payer.option(**more)
-        assert payer.paid().direct_option_ids == ()
+        assert payer.paid().option_ids == ()
 
     def test_a_method_that_the_payment_does_not_allow(self, world: World) -> None:
         payer = Payer(world, allowed_methods=("vault",))
@@ -74,7 +74,7 @@ class TestWhatIsRefused:
         with pytest.raises(PaymentOptionLimitReached) as caught:
             payer.another()
         assert caught.value.limit == 10
-        assert len(payer.paid().direct_option_ids) == 10
+        assert len(payer.paid().option_ids) == 11
 
     def test_more_than_a_hundred_options_of_everybody(
         self, memory_world: World, monkeypatch: pytest.MonkeyPatch
@@ -89,25 +89,38 @@ class TestWhatIsRefused:
                 action()
             assert caught.value.limit == 3
 
+    def test_an_accounts_call_with_an_option_that_has_no_account(self, world: World) -> None:
+        payer = Payer(world)
+        option = payer.option()
+        options = world.service.vault_options
+        for call in (options.get, options.refresh):
+            with pytest.raises(NotFound):
+                call(world.client, payer.id, option.option.id)
+        assert options.list(world.client, payer.id) == ()
+        with pytest.raises(NotFound):
+            world.service.funding.authorize(
+                world.client, payer.id, option.option.id, action_id="action_" + "a" * 24
+            )
+
     def test_an_option_of_another_payment_and_one_that_never_was(self, world: World) -> None:
         payer, other = Payer(world), Payer(world)
         foreign = other.option()
         vault = world.option(payer.payment)
         for id in (foreign.option.id, vault.option.id, "pay_option_" + "A" * 24):
-            direct_options = world.service.direct_options
-            for call in (direct_options.get, direct_options.select, direct_options.refresh):
+            public_options = world.service.public_options
+            for call in (public_options.get, public_options.select, public_options.refresh):
                 with pytest.raises(NotFound):
                     call(payer.authority, payer.id, id)
 
     def test_another_payments_authority(self, world: World) -> None:
         payer, other = Payer(world), Payer(world)
         option = payer.option()
-        direct_options, checkout = world.service.direct_options, world.service.checkout
+        public_options, checkout = world.service.public_options, world.service.checkout
         for call in (
-            lambda: direct_options.get(other.authority, payer.id, option.option.id),
-            lambda: direct_options.select(other.authority, payer.id, option.option.id),
-            lambda: direct_options.create(other.authority, payer.id, method="direct"),
-            lambda: direct_options.list_methods(other.authority, payer.id),
+            lambda: public_options.get(other.authority, payer.id, option.option.id),
+            lambda: public_options.select(other.authority, payer.id, option.option.id),
+            lambda: public_options.create(other.authority, payer.id, method="direct"),
+            lambda: public_options.list_methods(other.authority, payer.id),
             lambda: checkout.get_payment(other.authority, payer.id),
             lambda: checkout.get_state(other.authority, payer.id),
         ):
@@ -123,8 +136,8 @@ class TestWhatIsRefused:
         left = [name for name in PRODUCTS if name != off]
         world.service.tenants.set_products(world.environment_id, left)
         with pytest.raises(EntitlementRequired):
-            world.service.direct_options.create(authority, payer.id, method="direct")
-        assert payer.paid().direct_option_ids == ()
+            world.service.public_options.create(authority, payer.id, method="direct")
+        assert payer.paid().option_ids == ()
 
     def test_any_change_of_a_payment_that_was_covered(self, world: World) -> None:
         payer = Payer(world)
@@ -196,13 +209,14 @@ class TestAskingAgain:
         payer.submit(payer.read(payer.option()))  # names a transaction
         ids.append(payer.option().option.id)
         payer.select(payer.option())
-        world.option(payer.payment)  # supersedes it
+        vault = world.option(payer.payment)  # supersedes it
+        ids.append(vault.option.id)
         ids.append(payer.option().option.id)
         payer.pay("10.00", OTHER_WALLET)
         world.finish()  # so less remains, and the newest was paid by
         ids.append(payer.option().option.id)
         assert payer.option().option.id == ids[-1]
-        assert list(payer.paid().direct_option_ids) == ids
+        assert list(payer.paid().option_ids) == ids
 
     def test_its_receipts_are_shown(self, world: World) -> None:
         """A transfer that a reorg undid leaves the option as new."""
@@ -456,18 +470,18 @@ def test_a_retry_makes_no_second_option(world: World) -> None:
     payer.option(idempotency_key=once("k"))
     with pytest.raises(AlreadyResponded):
         payer.option(idempotency_key=once("k"))
-    assert len(payer.paid().direct_option_ids) == 1
+    assert len(payer.paid().option_ids) == 1
 
 
 def test_the_partner_sees_the_option_on_the_payment(world: World) -> None:
     payer = Payer(world)
     option = payer.option()
-    [shown] = world.service.payments.get(world.server, payer.id).direct_options
+    [shown] = world.service.payments.get(world.server, payer.id).options
     assert shown.option == payer.now(option)
 
 
 def test_a_trusted_library_user_may_act_for_the_payer(world: World) -> None:
     payer = Payer(world)
     trusted = world.service.tenants.system_authority(world.environment_id)
-    created = world.service.direct_options.create(trusted, payer.id, method="direct", chain_id=BASE)
+    created = world.service.public_options.create(trusted, payer.id, method="direct", chain_id=BASE)
     assert payer.status(created)[0] == "pending"

@@ -278,7 +278,7 @@ class TestTheEndOfThePayment:
         payer = Payer(world)
         option = payer.select(payer.option())
         details = world.service.payments.cancel(world.server, payer.id)
-        assert [item.option.status for item in details.direct_options] == ["cancelled"]
+        assert [item.option.status for item in details.options] == ["cancelled"]
         assert payer.status(option) == ("cancelled", "selected", 0)
         for action in (
             payer.option, lambda: payer.select(option), lambda: payer.refresh(option),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from payments_core.payments.options.direct_lifecycle import MAX_SUBMISSIONS
+from payments_core.payments.options.submissions import MAX_SUBMISSIONS
 from tests.service.payer import Payer
 from tests.service.payments.test_concurrency import at_once, kinds
 from tests.service.world import World, atomic
@@ -27,15 +27,15 @@ def _switch_often() -> Iterator[None]:
 def test_twelve_options_at_once_are_ten(world: World) -> None:
     payer = Payer(world)
     outcomes = at_once([payer.another] * THREADS)
-    assert kinds(outcomes) == {"DirectOptionDetails": 10, "PaymentOptionLimitReached": 2}
-    assert len(set(payer.paid().direct_option_ids)) == 10
+    assert kinds(outcomes) == {"OptionDetails": 10, "PaymentOptionLimitReached": 2}
+    assert len(set(payer.paid().option_ids)) == 10
 
 
 def test_twelve_of_one_kind_at_once_are_one(world: World) -> None:
     payer = Payer(world)
     outcomes = at_once([payer.option] * THREADS)
-    assert kinds(outcomes) == {"DirectOptionDetails": THREADS}
-    assert len(payer.paid().direct_option_ids) == 1
+    assert kinds(outcomes) == {"OptionDetails": THREADS}
+    assert len(payer.paid().option_ids) == 1
 
 
 def test_of_two_that_are_selected_at_once_one_is(world: World) -> None:
@@ -81,10 +81,10 @@ def test_one_hint_sent_by_many_is_looked_at_once_and_the_cap_holds(world: World)
     option = payer.option()
     hash = payer.pay()
     outcomes = at_once([lambda: payer.submit(option, hash)] * 4 + [world.run])
-    assert kinds(outcomes)["DirectOptionDetails"] == 4
+    assert kinds(outcomes)["OptionDetails"] == 4
     hashes = [f"0x{number:064x}" for number in range(THREADS)]
     outcomes = at_once([lambda hash=hash: payer.submit(option, hash) for hash in hashes])
-    assert kinds(outcomes) == {"DirectOptionDetails": MAX_SUBMISSIONS - 1, "ResourceConflict": 8}
+    assert kinds(outcomes) == {"OptionDetails": MAX_SUBMISSIONS - 1, "ResourceConflict": 8}
     world.finish()
     assert payer.status(option) == ("succeeded", None, FULL)
     assert payer.paid().received == FULL
@@ -105,7 +105,6 @@ def test_dust_that_is_seen_while_the_choice_changes_is_counted_once(world: World
         )
         assert set(kinds(outcomes)) <= {
             "int",
-            "DirectOptionDetails",
             "OptionDetails",
             "OptionLocked",
         }

@@ -11,7 +11,7 @@ import pytest
 from payments_core.chains.port import TransactionView
 from payments_core.clock import SECOND
 from payments_core.errors import ResourceConflict, UnsupportedChain, ValidationFailed
-from payments_core.payments.options.direct_lifecycle import MAX_SUBMISSIONS
+from payments_core.payments.options.submissions import MAX_SUBMISSIONS
 from payments_core.payments.receipts.attribution import HINT_TTL_MS
 from payments_core.payments.receipts.record import (
     Receipt,

@@ -1,6 +1,5 @@
 """A payer's options without an account: create, read, select, refresh, submit (contract §6).
 
-All of them are direct: the payer sends a transfer from any wallet straight to the escrow.
 Nothing here moves a Payment, nor an option's status; `receipts/attribution.py` does that, from
 receipts.
 """
@@ -33,22 +32,23 @@ from payments_core.errors import (
 from payments_core.evolve import evolve
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.details import (
-    DirectOptionDetails,
-    load_direct_option_details,
+    OptionDetails,
+    load_option_details,
     load_receipts,
-    lock_direct_option,
+    lock_option,
     lock_payment,
     sum_pending_amount,
 )
 from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
-from payments_core.payments.options import direct_lifecycle as direct
+from payments_core.payments.options import lifecycle, submissions
+from payments_core.payments.options.creation import new_public_option, offers_same
 from payments_core.payments.options.methods import METHODS
 from payments_core.payments.options.operations import (
-    require_direct_option_capacity,
+    require_option_capacity,
     require_same_asset,
 )
-from payments_core.payments.options.record import DirectOption
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.options.selection import (
     require_no_pending_submission,
     supersede_selected,
@@ -72,7 +72,7 @@ class CheckoutMethod:
     available: bool
 
 
-class DirectOptions:
+class PublicOptions:
     """A payer's operations on the options of one Payment."""
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
@@ -106,7 +106,7 @@ class DirectOptions:
         asset_symbol: AssetSymbol | None = None,
         payer_address: Address | None = None,
         idempotency_key: IdempotencyKey = None,
-    ) -> DirectOptionDetails:
+    ) -> OptionDetails:
         """A new option for the remaining amount, not selected yet.
 
         If an open option offers exactly that to the same `payer_address`, it is returned, selected
@@ -124,7 +124,7 @@ class DirectOptions:
         )
         now = self._clock.now()
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DirectOptionDetails]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OptionDetails]:
             payment = lock_payment(tx, payment_id)
             pending_amount = sum_pending_amount(payment, receipts)
             asset = require_same_asset(payment, chain_id, asset_symbol)
@@ -133,31 +133,34 @@ class DirectOptions:
             if method not in payment.allowed_methods or not METHODS[method].is_active:
                 raise CapabilityNotActive(method)
             _require_no_pending_funds(tx, payment, "create option", now=now)
-            same = _find_same_offer(tx, payment, payer)
+            same = _find_same_offer(tx, payment, method, payer)
             if same is not None:
                 own = tuple(receipt for receipt in receipts if receipt.option_id == same.id)
-                return Decision(DirectOptionDetails(payment, same, own, pending_amount))
-            require_direct_option_capacity(payment)
-            option = direct.new_direct_option(payment, payer, id_sequence, now)
-            ids = (*payment.direct_option_ids, option.id)
-            offered = evolve(payment, direct_option_ids=ids, updated_at=now)
-            details = DirectOptionDetails(offered, option, pending_amount=pending_amount)
+                return Decision(OptionDetails(payment, same, None, own, pending_amount))
+            require_option_capacity(tx, payment, None)
+            option = new_public_option(payment, method, payer, id_sequence, now)
+            ids = (*payment.option_ids, option.id)
+            offered = evolve(payment, option_ids=ids, updated_at=now)
+            details = OptionDetails(offered, option, pending_amount=pending_amount)
             return Decision(details, inserts=(option,), replaces=(offered,))
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
-    def get(self, authority: Authority, payment_id: str, option_id: str) -> DirectOptionDetails:
+    def get(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
         """An option of the payer's Payment. Raises NotFound."""
         authority.require_payment(payment_id)
 
-        def load(snapshot: Snapshot) -> DirectOptionDetails:
+        def load(snapshot: Snapshot) -> OptionDetails:
             payment = snapshot.get(Payment, payment_id)
             if payment is None:
                 raise NotFound("payment")
-            if option_id not in payment.direct_option_ids:
+            if option_id not in payment.option_ids:
                 raise NotFound("payment option")
             receipts = load_receipts(snapshot, payment_id)
-            return load_direct_option_details(snapshot, payment, option_id, receipts)
+            item = load_option_details(snapshot, payment, option_id, receipts)
+            if not item.option.is_public:
+                raise NotFound("payment option")
+            return item
 
         return self._storage.read(authority.partition, load)
 
@@ -169,7 +172,7 @@ class DirectOptions:
         option_id: str,
         *,
         idempotency_key: IdempotencyKey = None,
-    ) -> DirectOptionDetails:
+    ) -> OptionDetails:
         """Select the option that the payer will use; the earlier selection is superseded.
 
         Selecting the selected option changes nothing. Raises NotFound, PaymentExpired,
@@ -178,20 +181,16 @@ class DirectOptions:
         known = self.get(authority, payment_id, option_id)
         now = self._clock.now()
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DirectOptionDetails]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OptionDetails]:
             payment, option = _lock_option(tx, payment_id, option_id)
             require_payable(payment, now=now)
             if payment.selected_option_id == option.id:
-                return Decision(
-                    DirectOptionDetails(payment, option, known.receipts, known.pending_amount)
-                )
+                return Decision(evolve(known, payment=payment, option=option))
             _require_no_pending_funds(tx, payment, "select option", now=now)
-            selected = direct.select(option, now=now)
+            selected = lifecycle.select(option, now=now)
             before = supersede_selected(tx, payment, now)
             selecting = evolve(payment, selected_option_id=option.id, updated_at=now)
-            details = DirectOptionDetails(
-                selecting, selected.record, known.receipts, known.pending_amount
-            )
+            details = evolve(known, payment=selecting, option=selected.record)
             chosen = Decision(details, replaces=(selecting,))
             return chosen.merge(selected.as_decision(), before)
 
@@ -205,7 +204,7 @@ class DirectOptions:
         option_id: str,
         *,
         idempotency_key: IdempotencyKey = None,
-    ) -> DirectOptionDetails:
+    ) -> OptionDetails:
         """The option for the amount that now remains of the Payment.
 
         Raises NotFound, PaymentExpired, InvalidState, OptionSuperseded, OptionExpired.
@@ -213,13 +212,11 @@ class DirectOptions:
         known = self.get(authority, payment_id, option_id)
         now = self._clock.now()
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DirectOptionDetails]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OptionDetails]:
             payment, option = _lock_option(tx, payment_id, option_id)
             require_payable(payment, now=now)
-            refreshed = direct.refresh(option, payment, now=now)
-            details = DirectOptionDetails(
-                payment, refreshed.record, known.receipts, known.pending_amount
-            )
+            refreshed = lifecycle.refresh(option, payment, now=now)
+            details = evolve(known, payment=payment, option=refreshed.record)
             return refreshed.as_decision(details)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
@@ -234,7 +231,7 @@ class DirectOptions:
         chain_id: ChainId,
         transaction_hash: TransactionHash,
         idempotency_key: IdempotencyKey = None,
-    ) -> DirectOptionDetails:
+    ) -> OptionDetails:
         """Have a transaction checked that the payer claims to have sent: it is only a hint.
 
         Raises NotFound, UnsupportedChain, ValidationFailed, PaymentExpired, InvalidState, and
@@ -247,13 +244,11 @@ class DirectOptions:
         is_ours = bool(find_own_hashes(self._storage, [hash]))  # the job that sent it follows it
         now = self._clock.now()
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DirectOptionDetails]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OptionDetails]:
             payment, option = _lock_option(tx, payment_id, option_id)
             require_payable(payment, now=now)
-            submitted = direct.submit(option, chain_id, hash, now=now)
-            details = DirectOptionDetails(
-                payment, submitted.record, known.receipts, known.pending_amount
-            )
+            submitted = submissions.submit(option, chain_id, hash, now=now)
+            details = evolve(known, payment=payment, option=submitted.record)
             if submitted.record == option:
                 return Decision(details)
             looked = submitted.as_decision(details)
@@ -264,21 +259,21 @@ class DirectOptions:
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
 
-def _lock_option(tx: Transaction, payment_id: str, option_id: str) -> tuple[Payment, DirectOption]:
+def _lock_option(tx: Transaction, payment_id: str, option_id: str) -> tuple[Payment, PaymentOption]:
     """The Payment and one of its options, known to exist."""
     payment = lock_payment(tx, payment_id)
-    if option_id not in payment.direct_option_ids:
+    if option_id not in payment.option_ids:
         raise NotFound("payment option")
-    return payment, lock_direct_option(tx, option_id)
+    return payment, lock_option(tx, option_id)
 
 
 def _find_same_offer(
-    tx: Transaction, payment: Payment, payer_address: str | None
-) -> DirectOption | None:
+    tx: Transaction, payment: Payment, method: PaymentMethod, payer_address: str | None
+) -> PaymentOption | None:
     """The option, locked, that offers the same as a new one would; None if there is none."""
-    options = (lock_direct_option(tx, id) for id in payment.direct_option_ids)
+    options = (lock_option(tx, id) for id in payment.option_ids)
     return next(
-        (option for option in options if direct.offers_same(option, payment, payer_address)), None
+        (option for option in options if offers_same(option, payment, method, payer_address)), None
     )
 
 
