@@ -81,9 +81,9 @@ class DepositDiscovery:
             for hash in batch:
                 if hash in views and _has_logs(views[hash], to_us[hash]):
                     self._record_transfers(chain_id, views[hash], addresses)
-                    continue
-                for item in to_us[hash]:
-                    self._schedule_lookup(chain_id, item, addresses[item.recipient])
+                else:
+                    partitions = {it for one in to_us[hash] for it in addresses[one.recipient]}
+                    self._schedule_lookup(chain_id, to_us[hash][0], partitions)
 
     def retry_lookup(self, claimed: ClaimedJob) -> None:
         """The job: ask again for a transaction that could not be verified when it was found."""

@@ -11,6 +11,7 @@ from payments_core.chains.port import ScannedTransfer, TransactionView
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.sends import NewSend
+from payments_core.storage.jobs import Job
 from tests.service.faults import FaultyChain
 from tests.service.till import Till
 from tests.service.world import BASE, OTHER_WALLET, USDC, WALLET, World, atomic
@@ -90,6 +91,27 @@ def test_deposits_settle_when_their_logs_are_shown(world: World, chain: WithoutL
     hide_for_a_while(world, chain, lambda: None)
     assert sorted(one.amount for one in till.all()) == [1_000_000, 5_000_000]
     assert {one.status for one in till.all()} == {"settled"}
+
+
+def test_a_transaction_with_many_deposits_is_asked_for_by_one_job(
+    world: World, chain: WithoutLogs
+) -> None:
+    till, other = Till(world), Till(world, world.account("other"))
+    other.send("3.00")
+    hash = till.send("5.00")
+    till.add_log(hash, "1.00")
+    till.add_log(hash, "2.00", to=other.address)
+    chain.hides = True
+    till.scan()
+    lane = ("sandbox.chain", f"arrival:{BASE}:{hash}")
+    jobs = world.storage.read(
+        world.environment_id, lambda snapshot: snapshot.find(Job, "by_queue_lane", lane)
+    )
+    assert len(jobs.records) == 1
+    chain.hides = False
+    world.advance(300)
+    assert sorted(one.amount for one in till.all()) == [1_000_000, 5_000_000]
+    assert sorted(one.amount for one in other.all()) == [2_000_000, 3_000_000]
 
 
 def test_a_transfer_from_a_vault_has_not_failed(world: World, chain: WithoutLogs) -> None:
