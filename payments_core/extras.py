@@ -45,18 +45,13 @@ def describe_need(module: str) -> str:
     return f"needs {package}, which is not installed{command}"
 
 
-def is_of_extra(module: str) -> bool:
-    """Whether an extra installs the module."""
-    return module.partition(".")[0] in EXTRA_OF
-
-
 @contextmanager
 def naming_extra(what: str) -> Iterator[None]:
     """Raise ExtraMissing for the import of a package of an extra; other errors are as they are."""
     try:
         yield
     except ModuleNotFoundError as error:
-        if isinstance(error, ExtraMissing) or not is_of_extra(error.name or ""):
+        if isinstance(error, ExtraMissing) or (error.name or "").partition(".")[0] not in EXTRA_OF:
             raise
         raise ExtraMissing(what, error.name or "") from error
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from payments_core.extras import ExtraMissing, describe_need, is_of_extra
+from payments_core.extras import ExtraMissing, describe_need, naming_extra
 
 COLLECT_AFTER = 10_000
 """Cycles are searched after so many new objects, instead of 700. Requests leave no cycles, and the
@@ -51,15 +51,10 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a package that it needs and does not find is named in a sentence."""
         try:
-            return super().invoke(ctx)
+            with naming_extra("the command"):
+                return super().invoke(ctx)
         except ExtraMissing as missing:
             raise click.ClickException(str(missing)) from missing
-        except ModuleNotFoundError as missing:
-            if not is_of_extra(missing.name or ""):
-                raise
-            raise click.ClickException(
-                f"the command {describe_need(missing.name or '')}"
-            ) from missing
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the table, so that none of their files is loaded."""
