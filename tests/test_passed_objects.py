@@ -188,8 +188,9 @@ def test_every_parameter_is_in_the_table() -> None:
 
 
 OURS = {
-    "AccountDirectory", "Callers", "Client", "CommitAuthority", "ContractCaller", "DemoOutput",
-    "ExclusiveAccess", "FollowedOwner", "ForkSafe", "Gate", "HasItems", "HoldsMisdirected",
+    "AccountDirectory", "Callers", "Change", "Client", "CommitAuthority", "ContractCaller",
+    "DemoOutput", "ExclusiveAccess", "FollowedOwner", "ForkSafe", "Gate", "HasItems",
+    "HoldsMisdirected",
     "Host", "JobRow", "JobRunner", "NoticeKind", "OnUnsent", "PartnerNotes", "PayingChain",
     "PooledConnection", "SelectorSocket", "Task", "TransferOwner", "Waits", "WriteFunction",
 }  # fmt: skip
