@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from payments_core.accounts.wallet_signatures import MessageSignature
     from payments_core.assets import Asset
     from payments_core.banks.port import PostalAddress
-    from payments_core.contracts.versions import Versions
+    from payments_core.contracts.versions import Contract, Versions
     from payments_core.credentials.keyring import KeyRing, WeakKeyRing
     from payments_core.credentials.tokens import Claims
     from payments_core.deposits.operations import DepositCheck, IssuedAddress
@@ -177,7 +177,7 @@ __version__ = "0.1.0"
 __all__ = [
     # The service and its parts
     "PaymentsService", "Settings", "open_storage", "KeyRing", "WebhookSettings",
-    "RefusedPrefix", "Versions",
+    "RefusedPrefix", "Versions", "Contract",
     # Arguments of operations
     "NewAccount", "NewWallet", "MessageSignature", "NewBankAccount", "NewPostalAddress",
     "Settlement", "NewPayment", "NewSend", "NewCollect", "ToAccount",
@@ -310,7 +310,7 @@ _MODULES = {
     "payments_core.tenants.operator_sessions": "BegunSession",
     "payments_core.tenants.operators": "NewPassword",
     "payments_core.tenants.record": "App Environment Key Operator OperatorSession",
-    "payments_core.contracts.versions": "Versions",
+    "payments_core.contracts.versions": "Contract Versions",
     "payments_core.webhooks.destinations": "RefusedPrefix",
     "payments_core.webhooks.lifecycle": "EndpointChanges",
     "payments_core.webhooks.record": "Delivery Endpoint OlderSecret",

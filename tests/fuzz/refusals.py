@@ -195,7 +195,8 @@ def refuses_only_for_a_reason(ctx: CheckContext, response: Response, case: Case)
     answered = response.json()
     error = answered.get("error", {"code": "of another form", "details": {}})
     if isinstance(error, str):  # the legacy form, whose sentence begins with the field
-        path, _, message = error.removesuffix(".").partition(" ")
+        first = re.sub(r" \(and \d+ more\)$", "", error.removesuffix("."))
+        path, _, message = first.partition(" ")
         error = {"details": {"fields": [{"path": path, "message": message}]}}
     fields = error["details"].get("fields") or [{"path": "", "message": error["code"]}]
     name = case.operation.definition.raw["operationId"]
