@@ -209,17 +209,17 @@ def test_where_no_vault_and_no_safe_is_nothing_stands(home: Home) -> None:
 @pytest.mark.parametrize(
     ("changes", "path"),
     [
-        ({"operation": 1}, "txData.operation"),
-        ({"value": 1}, "txData.value"),
-        ({"to": STRANGER}, "txData.to"),
-        ({"to": DEPLOYER}, "txData.to"),
-        ({"data": calls.enable_module(STRANGER)}, "txData.data"),
-        ({"data": b""}, "txData.data"),
-        ({"safe_tx_gas": 1}, "txData.safeTxGas"),
-        ({"base_gas": 1}, "txData.baseGas"),
-        ({"gas_price": 1}, "txData.gasPrice"),
-        ({"gas_token": STRANGER}, "txData.gasToken"),
-        ({"refund_receiver": STRANGER}, "txData.refundReceiver"),
+        ({"operation": 1}, "tx_data.operation"),
+        ({"value": 1}, "tx_data.value"),
+        ({"to": STRANGER}, "tx_data.to"),
+        ({"to": DEPLOYER}, "tx_data.to"),
+        ({"data": calls.enable_module(STRANGER)}, "tx_data.data"),
+        ({"data": b""}, "tx_data.data"),
+        ({"safe_tx_gas": 1}, "tx_data.safe_tx_gas"),
+        ({"base_gas": 1}, "tx_data.base_gas"),
+        ({"gas_price": 1}, "tx_data.gas_price"),
+        ({"gas_token": STRANGER}, "tx_data.gas_token"),
+        ({"refund_receiver": STRANGER}, "tx_data.refund_receiver"),
     ],
 )
 def test_any_other_call_is_refused_at_its_field(
@@ -231,7 +231,7 @@ def test_any_other_call_is_refused_at_its_field(
 def test_appended_bytes_and_another_avatars_module_are_refused(home: Home) -> None:
     other = attrs.evolve(home.module, avatar=home.deployed.address("vault", "another"))
     for data in (home.enable + b"\0", home.enable[:-1], calls.enable_module(other.address)):
-        assert refused_at(home.decided, data=data) == ["txData.data"]
+        assert refused_at(home.decided, data=data) == ["tx_data.data"]
 
 
 # --- Whose signature ------------------------------------------------------------------------------

@@ -62,28 +62,28 @@ def test_enabling_its_own_module_is_what_a_vault_may_be_asked(to: str) -> None:
 @pytest.mark.parametrize(
     ("change", "path"),
     [
-        ({"operation": 1}, "txData.operation"),
-        ({"operation": 2}, "txData.operation"),
-        ({"operation": -1}, "txData.operation"),
-        ({"value": 1}, "txData.value"),
-        ({"value": -1}, "txData.value"),
-        ({"to": MODULE}, "txData.to"),
-        ({"to": STRANGER}, "txData.to"),
-        ({"to": "0x" + 40 * "0"}, "txData.to"),
-        ({"to": ""}, "txData.to"),
-        ({"to": VAULT[:-1] + "D"}, "txData.to"),  # a wrong checksum
-        ({"data": b""}, "txData.data"),
-        ({"data": ENABLE[:4]}, "txData.data"),
-        ({"data": ENABLE[:-1]}, "txData.data"),
-        ({"data": ENABLE + b"\0"}, "txData.data"),
-        ({"data": ENABLE + ENABLE}, "txData.data"),
-        ({"data": ENABLE[:4] + b"\1" + ENABLE[5:]}, "txData.data"),  # bytes before the address
-        ({"data": calls.enable_module(OTHER_MODULE)}, "txData.data"),
-        ({"data": calls.enable_module(VAULT)}, "txData.data"),
-        ({"data": calls.disable_module(VAULT, MODULE)}, "txData.data"),
-        ({"data": calls.set_factory_role(allowed=True)}, "txData.data"),
-        ({"data": calls.transfer(MODULE, 0)}, "txData.data"),
-        ({"data": calls.execute(VAULT, 0, ENABLE, b"")}, "txData.data"),
+        ({"operation": 1}, "tx_data.operation"),
+        ({"operation": 2}, "tx_data.operation"),
+        ({"operation": -1}, "tx_data.operation"),
+        ({"value": 1}, "tx_data.value"),
+        ({"value": -1}, "tx_data.value"),
+        ({"to": MODULE}, "tx_data.to"),
+        ({"to": STRANGER}, "tx_data.to"),
+        ({"to": "0x" + 40 * "0"}, "tx_data.to"),
+        ({"to": ""}, "tx_data.to"),
+        ({"to": VAULT[:-1] + "D"}, "tx_data.to"),  # a wrong checksum
+        ({"data": b""}, "tx_data.data"),
+        ({"data": ENABLE[:4]}, "tx_data.data"),
+        ({"data": ENABLE[:-1]}, "tx_data.data"),
+        ({"data": ENABLE + b"\0"}, "tx_data.data"),
+        ({"data": ENABLE + ENABLE}, "tx_data.data"),
+        ({"data": ENABLE[:4] + b"\1" + ENABLE[5:]}, "tx_data.data"),  # bytes before the address
+        ({"data": calls.enable_module(OTHER_MODULE)}, "tx_data.data"),
+        ({"data": calls.enable_module(VAULT)}, "tx_data.data"),
+        ({"data": calls.disable_module(VAULT, MODULE)}, "tx_data.data"),
+        ({"data": calls.set_factory_role(allowed=True)}, "tx_data.data"),
+        ({"data": calls.transfer(MODULE, 0)}, "tx_data.data"),
+        ({"data": calls.execute(VAULT, 0, ENABLE, b"")}, "tx_data.data"),
     ],
 )
 def test_any_other_call_is_refused_at_its_field(change: dict[str, Any], path: str) -> None:
@@ -96,7 +96,7 @@ def test_all_faults_are_named_at_once() -> None:
     with pytest.raises(ValidationFailed) as failed:
         build_enable_call(VAULT, MODULE, CHAIN, 0, TxData(STRANGER, 1, b"", 1), (VAULT,))
     assert set(faults(failed)) == {
-        "txData.to", "txData.value", "txData.data", "txData.operation"
+        "tx_data.to", "tx_data.value", "tx_data.data", "tx_data.operation"
     }  # fmt: skip
 
 
