@@ -35,6 +35,7 @@ from payments_core.validation.metadata import Metadata
 from payments_core_http.observability.requests import ObservedRequest, RequestObserver
 from payments_core_http.redaction import REDACTED, redact, redact_value
 from payments_core_http.routes import ROUTES
+from payments_core_http.server.turns import Turns
 from payments_core_http.throttling import APP_CREDENTIALS
 from payments_core_http.v2.requests.routes import LIST_PATH
 from payments_core_http.wire.body_bytes import declared_length
@@ -82,7 +83,7 @@ class RequestRecorder:
         self._mode = mode
         self._inner = inner
         self._lock = threading.Lock()
-        self._waiting: dict[str, deque[_EndedRequest]] = {}
+        self._waiting: Turns[_EndedRequest] = Turns(MAX_ENVIRONMENTS, PAGE_REQUESTS)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
         self._is_failing = False
@@ -119,14 +120,8 @@ class RequestRecorder:
             "HTTP_X_SERVICE_PAYMENT_SECRET" in environ,
             "HTTP_IDEMPOTENCY_KEY" in environ,
         )
-        partition = str(request.environment_id)
         with self._lock:
-            waiting = self._waiting.get(partition)
-            if waiting is None:
-                if len(self._waiting) >= MAX_ENVIRONMENTS:
-                    return
-                waiting = self._waiting[partition] = deque(maxlen=PAGE_REQUESTS)
-            waiting.append(ended)
+            self._waiting.append(str(request.environment_id), ended)
 
     # What the thread does.
 
@@ -148,8 +143,9 @@ class RequestRecorder:
     def flush(self) -> None:
         """Write the waiting requests of the environments whose turn it is. Raises nothing."""
         with self._lock:
-            turn = list(self._waiting)[:FLUSHED_ENVIRONMENTS]
-            batches = [(partition, self._waiting.pop(partition)) for partition in turn]
+            batches: list[tuple[str, deque[_EndedRequest]]] = []
+            while self._waiting and len(batches) < FLUSHED_ENVIRONMENTS:
+                batches.append(self._waiting.take_turn())
         for partition, ended in batches:
             try:
                 self._request_log.append(partition, self._mode, [_describe(one) for one in ended])

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, get_args
 
 import attrs
 
+from payments_core.engine.shares import Shares
 from payments_core.errors import DependencyFailed
 from payments_core.waiting import NO_WAITS, Waits, closed_lock
 
@@ -36,9 +37,8 @@ class TooManyCalls(Exception):
 class RemoteCalls:
     """A limit on concurrent requests, in total. Threads share it.
 
-    One place is kept free of each dependency, for the others. An environment takes another place
-    only while more are free than it has, in total and of the dependency: hanging calls of one leave
-    half to the others, and those of two still leave a place to a third.
+    Environments share the places, and so they share those of each dependency, of which there is one
+    fewer: a place is kept free of each dependency, for the others.
     """
 
     def __init__(self, limit: int, waits: Waits = NO_WAITS) -> None:
@@ -46,10 +46,12 @@ class RemoteCalls:
         if limit < 1:
             raise ValueError("at least one request must be able to call others")
         self._waits = waits
-        self._limit = limit
-        self._limit_of_one = max(1, limit - 1)
         self._lock = threading.Lock()
         """Guards the fields below, and when each call began."""
+        self._places = Shares(limit)
+        self._places_by_dependency: dict[Dependency, Shares] = {
+            dependency: Shares(max(1, limit - 1)) for dependency in get_args(Dependency)
+        }
         self._running: set[_Call] = set()
         self._waiting: list[_Call] = []
         """In the order of their arrival."""
@@ -65,30 +67,36 @@ class RemoteCalls:
     ) -> Iterator[None]:
         """Take a place for the time of the block. Raises DependencyFailed if there is none."""
         call = _Call(dependency, environment_id)
-        with self._lock:
-            waits = not self._begin(call)
-            if waits and (wait_s <= 0 or self._is_hopeless(call)):
-                raise _busy(dependency)
-            if waits:
-                self._waiting.append(call)
-        try:
-            with self._waits.announce():
+        with self._waits.announce():
+            with self._lock:
+                waits = not self._begin(call)
+                if waits and (wait_s <= 0 or self._is_hopeless(call)):
+                    raise _busy(dependency)
+                if waits:
+                    self._waiting.append(call)
+            try:
                 if waits:
                     call.turn.acquire(timeout=wait_s)
                     with self._lock:
                         if call not in self._running:
                             raise _busy(dependency)
                 yield
-        finally:
-            with self._lock:
-                self._end(call)
+            finally:  # before the thread waits for its turn to compute
+                with self._lock:
+                    self._end(call)
+
+    def _shares_of(self, call: _Call) -> tuple[Shares, Shares]:
+        return self._places, self._places_by_dependency[call.dependency]
 
     def _begin(self, call: _Call) -> bool:
         """Give a call a place, if there is one."""
-        if self._list_blocking(call):
+        shares = self._shares_of(call)
+        if any(share.measure_room(call.environment_id) <= 0 for share in shares):
             return False
         call.began = time.monotonic()
         self._running.add(call)
+        for share in shares:
+            share.take(call.environment_id)
         return True
 
     def _end(self, call: _Call) -> None:
@@ -100,26 +108,23 @@ class RemoteCalls:
             self._waiting.remove(call)
             return
         self._running.remove(call)
+        for share in self._shares_of(call):
+            share.give_back(call.environment_id)
         for other in [other for other in self._waiting if self._begin(other)]:
             self._waiting.remove(other)
             other.turn.release()
 
-    def _list_blocking(self, wanted: _Call) -> list[Collection[_Call]]:
-        """If it has no place, the calls that must end first: its environment's, or all."""
-        blocking: list[Collection[_Call]] = []
-        same = {call for call in self._running if call.dependency == wanted.dependency}
-        for held, limit in ((self._running, self._limit), (same, self._limit_of_one)):
-            own = {call for call in held if call.environment_id == wanted.environment_id}
-            if len(own) >= limit - len(held):
-                blocking.append(own or held)
-        return blocking
-
     def _is_hopeless(self, wanted: _Call) -> bool:
         """Whether others wait already for calls that have all taken long."""
-        slow = time.monotonic() - SLOW_S
-        return len(self._waiting) >= MAX_WAITING and any(
-            all(call.began <= slow for call in calls) for calls in self._list_blocking(wanted)
-        )
+        if len(self._waiting) < MAX_WAITING:
+            return False
+        owner, slow = wanted.environment_id, time.monotonic() - SLOW_S
+        same = {call for call in self._running if call.dependency == wanted.dependency}
+        for share, held in zip(self._shares_of(wanted), (self._running, same), strict=True):
+            own = {call for call in held if call.environment_id == owner}
+            if share.measure_room(owner) <= 0 and all(it.began <= slow for it in own or held):
+                return True
+        return False
 
 
 @attrs.define(eq=False)

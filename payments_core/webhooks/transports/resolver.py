@@ -11,12 +11,13 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import attrs
 
 from payments_core.engine.remote_calls import RemoteCalls
+from payments_core.engine.shares import Shares
 from payments_core.errors import DependencyFailed
 from payments_core.fork_safety import register_fork_reset
 from payments_core.webhooks.destinations import ResolutionFailed, Resolver, ResolverOverloaded
@@ -68,13 +69,18 @@ class SystemResolver:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: dict[_Key, _Lookup] = {}
         self._failures: OrderedDict[_Key, _Failure] = OrderedDict()
+        self._clear_running()
         register_fork_reset(self)
 
     def reset_after_fork(self) -> None:
         """Start with a free lock, and without the parent's look-ups: no thread here ends them."""
-        self._lock, self._running, self._failures = threading.Lock(), {}, OrderedDict()
+        self._lock, self._failures = threading.Lock(), OrderedDict()
+        self._clear_running()
+
+    def _clear_running(self) -> None:
+        self._running: dict[_Key, _Lookup] = {}
+        self._places = Shares(MAX_CONCURRENT_LOOKUPS, MAX_LOOKUPS_PER_ENVIRONMENT)
 
     def resolve(
         self, host: str, port: int, timeout_s: float, *, environment_id: str
@@ -105,9 +111,7 @@ class SystemResolver:
         return look_up
 
     def _start_lookup(self, key: _Key, environment_id: str) -> _Lookup:
-        begun = Counter(it.environment_id for it in self._running.values())
-        full = len(self._running) >= MAX_CONCURRENT_LOOKUPS
-        if full or begun[environment_id] >= MAX_LOOKUPS_PER_ENVIRONMENT:
+        if self._places.measure_room(environment_id) <= 0:
             raise ResolverOverloaded("too many name resolutions are in progress")
         look_up = _Lookup(environment_id)
         thread = threading.Thread(
@@ -118,6 +122,7 @@ class SystemResolver:
         except RuntimeError:
             raise ResolverOverloaded("too many threads to resolve one more name") from None
         self._running[key] = look_up
+        self._places.take(environment_id)
         return look_up
 
     def _run_lookup(self, look_up: _Lookup, key: _Key) -> None:
@@ -131,6 +136,7 @@ class SystemResolver:
         finally:
             with self._lock:
                 del self._running[key]
+                self._places.give_back(look_up.environment_id)
             look_up.done.set()
 
     def _keep_failure(self, key: _Key, reason: str) -> None:

@@ -6,10 +6,13 @@ import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from typing import Any
 
+import attrs
 import pytest
 
+from payments_core.engine import remote_calls
 from payments_core.engine.remote_calls import (
     MAX_WAITING,
     SLOW_S,
@@ -151,21 +154,40 @@ def stop() -> None:
     raise KeyboardInterrupt
 
 
+@attrs.frozen
+class StoppedGate:
+    """Something happens instead of the wait."""
+
+    release: Callable[[], None]
+    instead: Callable[[], object]
+
+    def acquire(self, timeout: float) -> object:
+        return self.instead()
+
+
+def wait_as(monkeypatch: pytest.MonkeyPatch, instead: Callable[[], object]) -> None:
+    """Have calls call that where they would wait."""
+    sound = remote_calls._Call
+
+    def new_call(dependency: Dependency, environment_id: str) -> object:
+        call: Any = sound(dependency, environment_id)
+        call.turn = StoppedGate(call.turn.release, instead)
+        return call
+
+    monkeypatch.setattr(remote_calls, "_Call", new_call)
+
+
 @pytest.mark.parametrize(
     ("instead", "raised"), [(lambda: False, DependencyFailed), (stop, KeyboardInterrupt)]
 )
 def test_a_request_that_stops_waiting_leaves_nothing_behind(
-    instead: Callable[[], object], raised: type[BaseException]
+    instead: Callable[[], object], raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits = RecordedWaits()
-    calls = RemoteCalls(1, waits)
-
-    def follow() -> None:
-        with calls.acquire("pricing", "env_b"):
-            raise AssertionError("there was no place")
-
+    calls = RemoteCalls(1)
+    wait_as(monkeypatch, instead)
     with calls.acquire("pricing", "env_a"):
-        assert type(waits.start(follow, instead).exception(30)) is raised
+        with pytest.raises(raised), calls.acquire("pricing", "env_b"):
+            raise AssertionError("there was no place")
         assert calls.waiting == 0
     with calls.acquire("pricing", "env_b", wait_s=0):
         pass
@@ -173,24 +195,18 @@ def test_a_request_that_stops_waiting_leaves_nothing_behind(
 
 @pytest.mark.parametrize("instead", [lambda: False, stop])
 def test_a_place_that_comes_at_the_last_moment_is_taken_or_given_back(
-    instead: Callable[[], object],
+    instead: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits, holder = RecordedWaits(), ExitStack()
-    calls = RemoteCalls(1, waits)
+    calls, holder, served = RemoteCalls(1), ExitStack(), list[str]()
     enter(calls, holder, "pricing", "env_a")
-
-    def follow() -> str:
-        with calls.acquire("pricing", "env_b"):
-            return "served"
 
     def end_and_stop() -> object:
         holder.close()
         return instead()
 
-    following = waits.start(follow, end_and_stop)
-    if instead is stop:
-        assert type(following.exception(30)) is KeyboardInterrupt
-    else:
-        assert following.result(30) == "served"
+    wait_as(monkeypatch, end_and_stop)
+    with suppress(KeyboardInterrupt), calls.acquire("pricing", "env_b"):
+        served.append("env_b")
+    assert served == ([] if instead is stop else ["env_b"])
     with calls.acquire("pricing", "env_c", wait_s=0):
         pass

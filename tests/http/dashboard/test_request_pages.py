@@ -25,6 +25,7 @@ from payments_core_http import request_recorder
 from payments_core_http.app import create_app
 from payments_core_http.observability.requests import NOOP_OBSERVER
 from payments_core_http.request_recorder import RequestRecorder, list_hidden_names
+from payments_core_http.server.turns import Turns
 from tests.changed_text import change_end
 from tests.http.checkout import Checkout
 from tests.http.dashboard.desk import Desk, open_desk
@@ -368,7 +369,7 @@ class TestCost:
     def test_what_waits_is_bounded(
         self, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(request_recorder, "MAX_ENVIRONMENTS", 0)
+        monkeypatch.setattr(recorded.recorder, "_waiting", Turns(owners=0))
         recorded.call("GET", "/v2/accounts")
         assert recorded.read() == []
 

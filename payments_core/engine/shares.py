@@ -1,0 +1,35 @@
+"""Places of a limited resource, such as calls of other services, that owners share fairly."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+
+class Shares:
+    """How many places each owner has. Its user has the lock.
+
+    Without a maximum for one owner, an owner takes another place only while more are free than it
+    has: one owner leaves half to the others, and two still leave a place to a third.
+    """
+
+    def __init__(self, places: int, most_of_one: int | None = None) -> None:
+        self._places = places
+        self._most_of_one = most_of_one
+        self._taken: Counter[str] = Counter()
+
+    def measure_room(self, owner: str) -> int:
+        """How many more places the owner may take now, one after the other; 0 or less if none."""
+        own, free = self._taken[owner], self._places - self._taken.total()
+        if self._most_of_one is None:
+            return (free - own + 1) // 2
+        return min(free, self._most_of_one - own)
+
+    def take(self, owner: str, count: int = 1) -> None:
+        """Take so many places, which the caller has found free, or which are taken anyway."""
+        self._taken[owner] += count
+
+    def give_back(self, owner: str) -> None:
+        """Free one place."""
+        self._taken[owner] -= 1
+        if not self._taken[owner]:
+            del self._taken[owner]
