@@ -19,10 +19,10 @@ from typing import Any, Protocol
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
 
-from payments_core_http.server.framing import IncomingRequest
+from payments_core_http.server.framing import Fault, IncomingRequest
 from payments_core_http.server.hosting import HostedApp
 from payments_core_http.server.limits import ServerLimits
-from payments_core_http.server.responses import RefusalTask, RequestTimeout, ResponseTask
+from payments_core_http.server.responses import RefusalTask, ResponseTask
 from payments_core_http.server.selector import EVENT_READ, EVENT_WRITE, SocketSelector
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -238,7 +238,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def _refuse_timed_out(self) -> None:
         with self.requests_lock:
             late, self.request, self._began = self.request, None, None
-            late.error = RequestTimeout("The request did not arrive in time")
+            late.error = Fault(408, "The request did not arrive in time")
             self.requests.append(late)
             self.server.add_task(self)
 

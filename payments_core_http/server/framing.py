@@ -1,27 +1,27 @@
-"""Where a request begins and ends: stricter than waitress, and in time linear in its bytes.
+"""Where a request begins and ends: strict, and in time linear in its bytes.
 
-Waitress parses heads with regular expressions of which two backtrack: 16 KB of the wrong bytes keep
-its only loop busy for twenty seconds. So a head is parsed here first, with expressions that never
-backtrack, and waitress gets it normalized. A request that two servers in a row could understand in
-two ways is refused: that is how request smuggling works.
+A request that two servers in a row could understand in two ways is refused: that is how request
+smuggling works. No expression here backtracks: a head of 16 KB with the wrong bytes would keep the
+only loop busy for seconds.
 """
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote_to_bytes, urlsplit
 
-from waitress.buffers import OverflowableBuffer
-from waitress.parser import HTTPRequestParser, ParsingError
-from waitress.utilities import BadRequest
+import attrs
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Z]+) ([!-~\x80-\xff]+) HTTP/1\.([01])")
+_REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Z]+) ([!-~]+) HTTP/(1\.[01])")
 _FIELD = re.compile(rb"(" + _TOKEN + rb"):([\t -~\x80-\xff]*)")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[\t ]*(?:;[\t -~\x80-\xff]*)?")
 _FIRST_BYTES = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_HEAD_END = b"\r\n\r\n"
 
 MAX_CHUNK_LINE_BYTES = 1_024
 """The size of a chunk with its extensions, or a field after the last chunk."""
@@ -29,91 +29,186 @@ MAX_CHUNKS = 4_096
 """In one body. A chunk's cost does not depend on its size, which may be one byte."""
 
 
-class IncomingRequest(HTTPRequestParser):  # type: ignore[misc]
-    """One request as it arrives. Bytes after it are passed to `keep`, and not read here."""
+@attrs.frozen
+class Fault(Exception):
+    """Why a request is refused, and the status of the refusal."""
 
-    completed: bool
-    error: Any
-    path = ""
-    """Waitress logs it when a client disconnects, also if no head was read."""
+    code: int
+    why: str
+
+
+class IncomingRequest:
+    """One request as it arrives. Bytes after it are passed to `keep`, and not read here.
+
+    It has what waitress's channels and tasks ask of a request.
+    """
 
     def __init__(self, settings: Any, keep: Callable[[bytes], None]) -> None:
-        super().__init__(settings)
+        self._settings = settings
         self._keep = keep
+        self._head = b""
+        self._receiver: SizedReceiver | ChunkedReceiver | None = None
+        self._body = bytearray()
+        self._received_bytes = 0
+        """Of the body, with the sizes of chunks."""
+        self.completed = self.headers_finished = self.expect_continue = False
+        self.empty = False
+        self.error: Any = None
+        """An object with the status of the refusal as its `code`; None if the request is valid."""
+        self.headers: dict[str, str] = {}
+        """The names are in capitals, with underscores."""
+        self.version = "1.0"
+        self.command = self.path = self.query = self.request_uri = ""
+        self.url_scheme: str = settings.url_scheme
 
     def received(self, data: bytes) -> int:
         """How many of the bytes were consumed; all of them if they end the request."""
-        size = len(data)
-        in_head = self.body_rcv is None
-        if in_head and not self.header_plus:
+        rest = data
+        try:
+            if not self.headers_finished:
+                rest = self._receive_head(rest)
+            if self._receiver is not None:
+                rest = self._receive_body(self._receiver, rest)
+        except Fault as fault:
+            self.error, self.completed, rest = fault, True, b""
+            if not self.headers_finished:
+                self.headers = {}  # as what they say may be wrong: the connection is not kept
+        if self.completed:
+            # An answer follows at once, so no "100 Continue" is needed; waitress would send one,
+            # and wait for a body that does not come.
+            self.expect_continue = False
+            self._keep(rest)
+        return len(data)
+
+    def get_body_stream(self) -> io.BytesIO:
+        """The body as a file."""
+        return io.BytesIO(self._body)
+
+    def close(self) -> None:
+        """Drop the body."""
+        self._body.clear()
+
+    def _receive_head(self, data: bytes) -> bytes:
+        """Add to the head; returns the bytes after it. Raises Fault."""
+        if not self._head:
             data = data.lstrip(b"\r\n")  # RFC 9112 §2.2
             if not data:
-                return size
+                return b""
             if data[0] not in _FIRST_BYTES:  # usually TLS: its hello never ends in a blank line
-                self.error = BadRequest("This is not HTTP")
-                self.completed = True
-                return size
-        taken: int = super().received(data)
-        if not self.completed:
-            return size - len(data) + taken
-        # An answer follows at once, so no "100 Continue" is needed; waitress would send one, and
-        # wait for a body that does not come.
-        self.expect_continue = False
-        self._keep(b"" if self.error else data[taken:])
-        return size
+                raise Fault(400, "This is not HTTP")
+        looked = max(0, len(self._head) - len(_HEAD_END) + 1)
+        head = self._head = self._head + data
+        end = head.find(_HEAD_END, looked)
+        size = len(head) if end < 0 else end + len(_HEAD_END)
+        if size >= self._settings.max_request_header_size:
+            raise Fault(431, "The head is too large")
+        if end >= 0:
+            self._head = b""
+            self._read_head(head[:end])
+            self.headers_finished = True
+        return head[size:]
 
-    def parse_header(self, header_plus: bytes) -> None:
-        """Read the head. Raises ParsingError."""
-        request_line, *lines = header_plus.split(b"\r\n")
+    def _read_head(self, head: bytes) -> None:
+        """Read a whole head. Raises Fault."""
+        request_line, *lines = head.split(b"\r\n")
         start = _REQUEST_LINE.fullmatch(request_line)
         if start is None:
-            raise ParsingError("The request line is not valid")
+            raise Fault(400, "The request line is not valid")
         fields = []
-        for line in filter(None, lines):
+        for line in lines:
             field = _FIELD.fullmatch(line)
             if field is None:
-                raise ParsingError("A header line is not valid")
-            fields.append((field[1], field[2].strip(b" \t")))
-        _require_unambiguous(start[3], fields)
-        written = [request_line, *(name + b":" + value for name, value in fields), b"", b""]
-        try:
-            super().parse_header(b"\r\n".join(written))
-        except ValueError as error:  # an authority that is not valid, such as http://[
-            raise ParsingError("The request target is not valid") from error
-        if self.chunked:
-            self.body_rcv = ChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
+                raise Fault(400, "A header line is not valid")
+            fields.append((field[1].upper(), field[2].strip(b" \t")))
+        method, target, version = (part.decode("ascii") for part in start.groups())
+        self.command, self.version = method, version
+        for key, field_value in fields:
+            if b"_" not in key:  # which would be another header's name in WSGI
+                name, value = key.decode("ascii").replace("-", "_"), field_value.decode("latin-1")
+                before = self.headers.get(name)
+                self.headers[name] = value if before is None else f"{before}, {value}"
+        self._read_target(target)
+        self._choose_receiver(fields)
+        expects = self.headers.get("EXPECT", "").lower()
+        self.expect_continue = version == "1.1" and expects == "100-continue"
+
+    def _read_target(self, target: str) -> None:
+        self.request_uri = target
+        if target.startswith("/"):
+            path, _, self.query = target.partition("#")[0].partition("?")
+        else:
+            try:
+                parts = urlsplit(target)
+            except ValueError as error:  # an authority that is not valid, such as http://[
+                raise Fault(400, "The request target is not valid") from error
+            path, self.query = parts.path, parts.query
+        self.path = unquote_to_bytes(path).decode("latin-1")
+
+    def _choose_receiver(self, fields: list[tuple[bytes, bytes]]) -> None:
+        """Find out where the body ends (RFC 9112 §6). Raises Fault if it is ambiguous."""
+        lengths = [value for name, value in fields if name == b"CONTENT-LENGTH"]
+        codings = [value for name, value in fields if name == b"TRANSFER-ENCODING"]
+        if len(lengths) > 1 or (lengths and not _LENGTH.fullmatch(lengths[0])):
+            raise Fault(400, "Content-Length must be one number")
+        if sum(name == b"HOST" for name, _ in fields) > 1:
+            raise Fault(400, "The Host header is given twice")
+        if codings:
+            if lengths or self.version == "1.0":
+                raise Fault(
+                    400, "Transfer-Encoding is not allowed with Content-Length, or in HTTP/1.0"
+                )
+            named = [name.strip(b" \t").lower() for name in b",".join(codings).split(b",")]
+            if set(named) - {b"", b"chunked"}:
+                raise Fault(501, "The transfer coding is not known")
+            if named != [b"chunked"]:
+                raise Fault(400, "Transfer-Encoding must name one coding")
+            del self.headers["TRANSFER_ENCODING"]  # the application reads a body of known length
+            self._receiver = ChunkedReceiver(self._body)
+            return
+        length = int(lengths[0]) if lengths else 0
+        if length >= self._settings.max_request_body_size:
+            raise Fault(413, "The body is too large")
+        if length:
+            self._receiver = SizedReceiver(length, self._body)
+        else:
+            self.completed = True
+
+    def _receive_body(self, receiver: SizedReceiver | ChunkedReceiver, data: bytes) -> bytes:
+        """Add to the body; returns the bytes after it. Raises Fault."""
+        taken = receiver.received(data)
+        self._received_bytes += taken
+        if self._received_bytes >= self._settings.max_request_body_size:
+            raise Fault(413, "The body is too large")
+        if receiver.completed:
+            self.completed = True
+            if isinstance(receiver, ChunkedReceiver):
+                self.headers["CONTENT_LENGTH"] = str(len(self._body))
+        return data[taken:]
 
 
-def _require_unambiguous(minor: bytes, fields: list[tuple[bytes, bytes]]) -> None:
-    """Refuse a head that makes the body's end ambiguous (RFC 9112 §6)."""
-    said: dict[bytes, list[bytes]] = {}
-    for name, value in fields:
-        said.setdefault(name.lower(), []).append(value)
-    lengths, codings = said.get(b"content-length", []), said.get(b"transfer-encoding", [])
-    if len(lengths) > 1 or (lengths and not _LENGTH.fullmatch(lengths[0])):
-        raise ParsingError("Content-Length must be one number")
-    if len(said.get(b"host", [])) > 1:
-        raise ParsingError("The Host header is given twice")
-    if codings:
-        if lengths or minor == b"0":
-            raise ParsingError(
-                "Transfer-Encoding is not allowed with Content-Length, or in HTTP/1.0"
-            )
-        named = [name.strip(b" \t").lower() for name in b",".join(codings).split(b",")]
-        if named != [b"chunked"] and set(named) <= {b"", b"chunked"}:
-            raise ParsingError("Transfer-Encoding must name one coding")
+class SizedReceiver:
+    """A body of so many bytes."""
+
+    def __init__(self, length: int, body: bytearray) -> None:
+        self._left = length
+        self._body = body
+        self.completed = False
+
+    def received(self, data: bytes) -> int:
+        """Take the body's bytes; returns how many of these belong to it."""
+        piece = data[: self._left]
+        self._body += piece
+        self._left -= len(piece)
+        self.completed = not self._left
+        return len(piece)
 
 
 class ChunkedReceiver:
-    """The chunks of a body, without backtracking; extensions and trailers are dropped.
+    """The chunks of a body, without backtracking; extensions and trailers are dropped."""
 
-    It has what waitress requires of a receiver: `received`, `completed`, `error`, and the buffer.
-    """
-
-    def __init__(self, buffer: Any) -> None:
+    def __init__(self, body: bytearray) -> None:
         self.completed = False
-        self.error: BadRequest | None = None
-        self._buffer = buffer
+        self._body = body
         self._line = b""
         """The beginning of a line whose end has not arrived."""
         self._left = 0
@@ -122,16 +217,15 @@ class ChunkedReceiver:
         self._take: Callable[[bytes], None] = self._read_size
 
     def received(self, data: bytes) -> int:
-        """How many of the bytes belong to the body."""
+        """Take the body's bytes; returns how many of these belong to it. Raises Fault."""
         before = len(self._line)
         data = self._line + data
         self._line = b""
         at = 0
-        pieces = []
-        while at < len(data) and not self.completed and self.error is None:
+        while at < len(data) and not self.completed:
             if self._left:
                 piece = data[at : at + self._left]
-                pieces.append(piece)
+                self._body += piece
                 self._left -= len(piece)
                 at += len(piece)
                 continue
@@ -140,42 +234,29 @@ class ChunkedReceiver:
                 self._take(data[at:end])
                 at = end + 2
             elif len(data) - at > MAX_CHUNK_LINE_BYTES + 1:
-                self.error = BadRequest("A line between chunks is too long")
+                raise Fault(400, "A line between chunks is too long")
             else:
                 self._line = data[at:]
                 at = len(data)
-        self._buffer.append(b"".join(pieces))
         return at - before
 
     def _read_size(self, line: bytes) -> None:
         found = _CHUNK.fullmatch(line)
         if found is None:
-            self.error = BadRequest("A chunk size is not valid")
-            return
+            raise Fault(400, "A chunk size is not valid")
         self._count += 1
         if self._count > MAX_CHUNKS:
-            self.error = BadRequest("There are too many chunks")
+            raise Fault(400, "There are too many chunks")
         self._left = int(found[1], 16)
         self._take = self._read_chunk_end if self._left else self._read_trailer
 
     def _read_chunk_end(self, line: bytes) -> None:
         if line:
-            self.error = BadRequest("A chunk is longer than its size")
+            raise Fault(400, "A chunk is longer than its size")
         self._take = self._read_size
 
     def _read_trailer(self, line: bytes) -> None:
         if not line:
             self.completed = True
         elif not _FIELD.fullmatch(line):
-            self.error = BadRequest("A trailer line is not valid")
-
-    def __len__(self) -> int:
-        return len(self._buffer)
-
-    def getfile(self) -> Any:
-        """The body as a file."""
-        return self._buffer.getfile()
-
-    def getbuf(self) -> Any:
-        """The body's buffer."""
-        return self._buffer
+            raise Fault(400, "A trailer line is not valid")

@@ -6,19 +6,12 @@ from http import HTTPStatus
 from typing import Any
 
 from waitress.task import ErrorTask, WSGITask
-from waitress.utilities import BadRequest, build_http_date
+from waitress.utilities import build_http_date
 
 from payments_core_http.server.hosting import HostedApp
 
 _OF_THE_SERVER = frozenset({"content-length", "date"})
 """Headers that an application may set, and that are written here."""
-
-
-class RequestTimeout(BadRequest):  # type: ignore[misc]
-    """The request did not arrive in time."""
-
-    code = 408
-    reason = "Request Timeout"
 
 
 class ResponseTask(WSGITask):  # type: ignore[misc]
