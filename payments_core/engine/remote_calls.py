@@ -21,10 +21,10 @@ from payments_core.waiting import NO_WAITS, Waits, closed_lock
 Dependency = Literal["chain", "kyc", "pricing", "router", "names"]
 
 WAIT_S = 0.1
-"""How long a request waits for its turn: a healthy dependency answers sooner."""
+"""How long a request waits for a place: a healthy dependency answers sooner."""
 
 SLOW_S = 0.1
-"""After all calls have taken this long, waiting for a turn is hardly useful."""
+"""After all calls have taken this long, waiting for a place is hardly useful."""
 
 MAX_WAITING = 2
 """The number of requests that wait behind slow calls; others are refused at once."""
@@ -58,7 +58,7 @@ class RemoteCalls:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for a turn."""
+        """How many requests wait for a place."""
         return len(self._waiting)
 
     @contextmanager
@@ -76,7 +76,7 @@ class RemoteCalls:
                     self._waiting.append(call)
             try:
                 if waits:
-                    call.turn.acquire(timeout=wait_s)
+                    call.gate.acquire(timeout=wait_s)
                     with self._lock:
                         if call not in self._running:
                             raise _busy(dependency)
@@ -112,7 +112,7 @@ class RemoteCalls:
             share.give_back(call.environment_id)
         for other in [other for other in self._waiting if self._begin(other)]:
             self._waiting.remove(other)
-            other.turn.release()
+            other.gate.release()
 
     def _is_hopeless(self, wanted: _Call) -> bool:
         """Whether others wait already for calls that have all taken long."""
@@ -133,7 +133,7 @@ class _Call:
     environment_id: str
     began: float = attrs.field(default=0.0, init=False)
     """When it got its place, by the monotonic clock."""
-    turn: threading.Lock = attrs.field(factory=closed_lock, init=False)
+    gate: threading.Lock = attrs.field(factory=closed_lock, init=False)
     """Released when it gets its place after it has waited."""
 
 

@@ -29,7 +29,7 @@ class SingleFlight:
         self._lock = threading.Lock()
         """Guards the fields below."""
         self._under_way: dict[str, deque[threading.Lock]] = {}
-        """For each key the turns of those that wait, in the order of their arrival."""
+        """For each key the gates of those that wait, in the order of their arrival."""
         self._free_seats = threads // 4
         self._wait_s = wait_s
         self._waits = waits
@@ -42,15 +42,15 @@ class SingleFlight:
         stored nothing. Raises IdempotencyInProgress when no seat to wait is
         free, or the wait timed out.
         """
-        turn = self._enter(key)
+        gate = self._enter(key)
         try:
-            if turn is not None:
+            if gate is not None:
                 with self._waits.announce():
-                    turn.acquire(timeout=self._wait_s)
-                self._require_turn(key, turn)
+                    gate.acquire(timeout=self._wait_s)
+                self._require_entry(key, gate)
             yield
         finally:
-            self._leave(key, turn)
+            self._leave(key, gate)
 
     def _enter(self, key: str) -> threading.Lock | None:
         """What the caller has to wait for, if another one is inside."""
@@ -62,21 +62,21 @@ class SingleFlight:
             if self._free_seats == 0:
                 raise IdempotencyInProgress()
             self._free_seats -= 1
-            turn = closed_lock()
-            waiting.append(turn)
-            return turn
+            gate = closed_lock()
+            waiting.append(gate)
+            return gate
 
-    def _require_turn(self, key: str, turn: threading.Lock) -> None:
+    def _require_entry(self, key: str, gate: threading.Lock) -> None:
         with self._lock:
-            if turn in self._under_way[key]:
+            if gate in self._under_way[key]:
                 raise IdempotencyInProgress()
 
-    def _leave(self, key: str, turn: threading.Lock | None) -> None:
+    def _leave(self, key: str, gate: threading.Lock | None) -> None:
         """Wait no more, or let the next one in."""
         with self._lock:
             waiting = self._under_way[key]
-            if turn is not None and turn in waiting:
-                waiting.remove(turn)
+            if gate is not None and gate in waiting:
+                waiting.remove(gate)
                 self._free_seats += 1
             elif waiting:
                 self._free_seats += 1

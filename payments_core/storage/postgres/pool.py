@@ -40,7 +40,7 @@ class _Waiting:
     """A caller that waits for a permit."""
 
     permit: PoolPermit | None = None
-    turn: threading.Lock = attrs.field(factory=closed_lock)
+    gate: threading.Lock = attrs.field(factory=closed_lock)
     """Released when it has got one, or never will."""
 
 
@@ -133,7 +133,7 @@ class ConnectionPool:
         with self._lock:
             self._closed = True
             while self._waiting:
-                self._waiting.popleft().turn.release()
+                self._waiting.popleft().gate.release()
         self.drop_idle()
 
     def _acquire_permit(self) -> tuple[PoolPermit, PipelinedConnection | None]:
@@ -151,7 +151,7 @@ class ConnectionPool:
         timeout_s = self._address.settings.pool_timeout_s
         try:
             with self._waits.announce():
-                waiting.turn.acquire(timeout=timeout_s)
+                waiting.gate.acquire(timeout=timeout_s)
             with self._lock:
                 self._require_usable()
                 if waiting.permit is None:
@@ -193,7 +193,7 @@ class ConnectionPool:
         while self._waiting and len(self._taken) < self._most:
             next_one = self._waiting.popleft()
             next_one.permit = self._new_permit()
-            next_one.turn.release()
+            next_one.gate.release()
 
     def _new_permit(self) -> PoolPermit:
         permit = PoolPermit()

@@ -171,7 +171,7 @@ def wait_as(monkeypatch: pytest.MonkeyPatch, instead: Callable[[], object]) -> N
 
     def new_call(dependency: Dependency, environment_id: str) -> object:
         call: Any = sound(dependency, environment_id)
-        call.turn = StoppedGate(call.turn.release, instead)
+        call.gate = StoppedGate(call.gate.release, instead)
         return call
 
     monkeypatch.setattr(remote_calls, "_Call", new_call)
