@@ -50,7 +50,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "maintenance": "Maintenance by an operator: copy, reseal, purge, repair.",
         "record_types": "Every record type, for adapters that create their tables.",
         "storage_loader": "Opens a storage by its URL.",
-        "port_loader": "Opens a limiter or a provider by its URL.",
+        "port_loader": "Opens a provider by its URL.",
         "sandbox": "The controls of a sandbox: its clock, faults, faucet.",
         "providers": "The external services of a mode: adapters, or the sandbox's simulations.",
         "background_jobs": "The handler of each job; the worker and scanner of a mode.",

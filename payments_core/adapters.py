@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+import attrs
 
 from payments_core.extras import naming_extra
 from payments_core.plain_calls import find_awaited_methods, port_members
+
+P = TypeVar("P")
 
 
 class UnknownAdapter(ValueError):
@@ -70,3 +74,24 @@ def require_port(opened: object, port: type[Any], scheme: str, what: str) -> Non
             f"the {what} for {scheme!r} opens a {type(opened).__name__}, whose "
             f"{', '.join(awaited)} must be plain: nobody awaits them"
         )
+
+
+@attrs.frozen
+class Opener(Generic[P]):
+    """Opens the adapters of one port; `group` is that of their entry points."""
+
+    group: str
+    port: type[Any]
+    what: str
+
+    def __call__(self, url: str) -> P:
+        """The adapter that a URL names.
+
+        Raises UnknownAdapter for a scheme that no adapter serves, ImportError if an adapter's
+        driver is not installed, ValueError if the adapter cannot read the URL or opens nothing of
+        the port, and the adapter's own errors.
+        """
+        scheme = scheme_of(url)
+        opened: P = load_adapter(self.group, scheme, self.what)(url)
+        require_port(opened, self.port, scheme, self.what)
+        return opened

@@ -28,9 +28,10 @@ from payments_core.clock import (
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError
 from payments_core.extras import describe_need
+from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.policies import RateLimits
 from payments_core.limiters.port import Limiter
-from payments_core.port_loader import open_bank, open_kyc, open_limiter, open_pricing, open_router
+from payments_core.port_loader import open_bank, open_kyc, open_pricing, open_router
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings
 from payments_core.storage.capabilities import ReportsConfigProblems

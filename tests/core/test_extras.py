@@ -20,7 +20,7 @@ DOORS = {
     ),
     "redis": (
         "redis",
-        "from payments_core.port_loader import open_limiter; open_limiter('redis://h')",
+        "from payments_core.limiters.loader import open_limiter; open_limiter('redis://h')",
     ),
     "evm": (
         "rlp",

@@ -65,7 +65,7 @@ def test_a_fault_is_reported_in_a_line(deployed: Deployed) -> None:
     shop(deployed)
     for arguments, said in (
         (("apps", "create", "Shop", "--partner-id", "shop"), "The partner id shop is taken."),
-        (("apps", "create", "Shop", "--partner-id", "S"), "partnerId must be 3 to 40"),
+        (("apps", "create", "Shop", "--partner-id", "S"), "partner_id must be 3 to 40"),
         (("keys", "list", "nobody"), "No such environment."),
         (("limits", "set", "shop", "ip_minute=7"), "unknown rate policy ip_minute"),
         (("limits", "set", "shop", "general_minute"), "is not RULE=LIMIT"),

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from payments_core.chains.loader import open_chain, open_signer
-from payments_core.port_loader import open_bank, open_kyc, open_limiter, open_pricing, open_router
+from payments_core.limiters.loader import open_limiter
+from payments_core.port_loader import open_bank, open_kyc, open_pricing, open_router
 from payments_core.storage_loader import open_storage
 from tests.deployment.deployed import Deployed
 from tests.deployment.installed import install
@@ -47,7 +48,7 @@ class Broken:
 def breaking_limiter(url):
     return Broken(url, MemoryLimiter)
 
-def breaking_storage(url, kinds):
+def breaking_storage(url, kinds, waits):
     return Broken(url, MemoryStorage)
 """
 FAULTS = (

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from payments_core.conformance.limiter import AdapterLocation, LimiterConformance
+from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.memory import MemoryLimiter
 from payments_core.limiters.port import Limiter
-from payments_core.port_loader import open_limiter
 from tests.limiters.servers import (
     RedisServer,
     open_patiently,

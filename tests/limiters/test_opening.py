@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from payments_core.adapters import UnknownAdapter
+from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.memory import MemoryLimiter
 from payments_core.limiters.redis import RedisLimiter
-from payments_core.port_loader import open_limiter
 
 
 @pytest.mark.parametrize("url", ["memory:", "memory://"])

@@ -10,8 +10,8 @@ import pytest
 
 from payments_core import open_storage, requirements
 from payments_core.clock import MINUTE
+from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.port import LimiterUnavailable, PolicyCheck
-from payments_core.port_loader import open_limiter
 from payments_core.requirements import MINIMUM_VERSIONS, find_version_fault, split_number
 from payments_core.storage.port import StorageError
 from payments_core.webhooks.transports.curl import CurlTransport
