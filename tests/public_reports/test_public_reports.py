@@ -28,6 +28,7 @@ SHELLS = {".py": sys.executable, ".sh": "bash"}
 AT_A_TIME = 2
 TIME_LIMIT_S = 100
 TRIES = 2
+TRIES_OF_NOT_YET = 5
 """Some wait for servers of others, which do not always end on a busy machine."""
 
 # Each takes more than ten seconds; `17` builds an old SQLite.
@@ -75,7 +76,7 @@ def outcomes(
     [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in PROGRAMS],
 )
 def test_what_others_reported_does_not_happen_here(
-    name: str, outcomes: Mapping[str, Future[Outcome]]
+    name: str, outcomes: Mapping[str, Future[Outcome]], tmp_path: Path
 ) -> None:
     text = PROGRAMS[name].read_text()
     missing = [word for word, used in USED.items() if word in text and shutil.which(used) is None]
@@ -83,6 +84,9 @@ def test_what_others_reported_does_not_happen_here(
     if code and (code == 2 or missing):
         pytest.skip(f"a part is missing {missing}: {said[-200:]}")
     if name in NOT_YET:
+        for _ in range(TRIES_OF_NOT_YET):
+            if NOT_YET[name] not in said:  # it may ask a busy node for a receipt too early
+                code, said = run(PROGRAMS[name], tmp_path)
         assert code == 1, f"{name} succeeds: its row goes"
         assert NOT_YET[name] in said, said
     else:
