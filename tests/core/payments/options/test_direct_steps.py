@@ -283,3 +283,19 @@ def test_a_hash_has_one_text_on_each_type_of_chain() -> None:
     ):  # fmt: skip
         with pytest.raises(HashError):
             canonical_hash(chain_type, text)  # type: ignore[arg-type]
+
+
+def test_an_open_option_is_selected_and_no_other() -> None:
+    option = a_direct_option()
+    assert lifecycle.is_open(option)
+    selected = lifecycle.select(option, now=LATER).record
+    assert (selected.selection_status, selected.updated_at) == ("selected", LATER)
+    superseded = lifecycle.supersede(selected, now=LATER).record
+    for closed, error in (
+        (superseded, OptionSuperseded),
+        (a_direct_option(status="expired"), OptionExpired),
+        (a_direct_option(status="failed"), InvalidState),
+    ):
+        assert not lifecycle.is_open(closed)
+        with pytest.raises(error):
+            lifecycle.select(closed, now=LATER)
