@@ -19,7 +19,7 @@ _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Z]+) ([!-~]+) HTTP/(1\.[01])")
 _FIELD = re.compile(rb"(" + _TOKEN + rb"):([\t -~\x80-\xff]*)")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
-_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[\t ]*(?:;[\t -~\x80-\xff]*)?")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[\t ]*;[\t -~\x80-\xff]*)?")
 _FIRST_BYTES = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _HEAD_END = b"\r\n\r\n"
 
@@ -150,8 +150,9 @@ class IncomingRequest:
         codings = [value for name, value in fields if name == b"TRANSFER-ENCODING"]
         if len(lengths) > 1 or (lengths and not _LENGTH.fullmatch(lengths[0])):
             raise Fault(400, "Content-Length must be one number")
-        if sum(name == b"HOST" for name, _ in fields) > 1:
-            raise Fault(400, "The Host header is given twice")
+        hosts = sum(name == b"HOST" for name, _ in fields)
+        if hosts > 1 or (self.version == "1.1" and not hosts):  # RFC 9112 §3.2
+            raise Fault(400, "The Host header must be given once")
         if codings:
             if lengths or self.version == "1.0":
                 raise Fault(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Any
 
@@ -56,8 +57,8 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
     def _is_last(self) -> bool:
         """Whether the connection ends with this answer: its client or the server wants that, or
         only the close marks the answer's end."""
-        asked = self.request.headers.get("CONNECTION", "").lower()
-        is_wanted = asked == "keep-alive" if self.version == "1.0" else asked != "close"
+        asked = re.split(r"[\t ]*,[\t ]*", self.request.headers.get("CONNECTION", "").lower())
+        is_wanted = "close" not in asked and (self.version == "1.1" or "keep-alive" in asked)
         has_end = self.content_length is not None or not self.has_body
         return not (is_wanted and has_end) or self.channel.server.is_stopping
 

@@ -43,7 +43,7 @@ def blank_lines(target: Target, stop: threading.Event) -> None:
 
 def pipelines(target: Target, stop: threading.Event) -> None:
     """The shortest requests there are, as many as go into a connection, and no answer is read."""
-    push(target, stop, b"", b"GET / HTTP/1.1\r\n\r\n" * 3_640)
+    push(target, stop, b"", b"GET / HTTP/1.1\r\nHost:\r\n\r\n" * 2_621)
 
 
 def short_chunks(target: Target, stop: threading.Event) -> None:

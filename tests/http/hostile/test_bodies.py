@@ -26,6 +26,7 @@ def chunked(target: Target, name: str, *body: bytes) -> list[bytes]:
 LIES = {
     "a chunk longer than its size": b'3\r\n{"name": "lies"}\r\n0\r\n\r\n',
     "a size with a sign": b"+3\r\nabc\r\n0\r\n\r\n",
+    "a blank after the size": b"3 \r\nabc\r\n0\r\n\r\n",
     "a size in words": b"three\r\nabc\r\n0\r\n\r\n",
     "no size": b";a=b\r\nabc\r\n0\r\n\r\n",
     "a blank line for a size": b"\r\n3\r\nabc\r\n0\r\n\r\n",
@@ -65,7 +66,7 @@ def test_chunks_without_end_are_refused_after_128_kib(target: Target, body: byte
 
 
 def test_honest_chunks_are_put_together(target: Target) -> None:
-    parts = b'1;a=b;c="d"\r\n{\r\n0E\r\n"name": "parts\r\n2 \t\r\n"}\r\n0\r\nDate: today\r\n\r\n'
+    parts = b'1;a=b;c="d"\r\n{\r\n0E\r\n"name": "parts\r\n2 \t;\r\n"}\r\n0\r\nDate: today\r\n\r\n'
     with target.connect() as client:
         for n in range(len(parts)):  # wherever they are cut
             client.sendall(chunked(target, "parts", parts[:n])[0] + parts[:n])

@@ -49,6 +49,7 @@ MALFORMED = {
     "a space before the colon": GET + b"A : b\r\n\r\n",
     "a header without a name": GET + b": b\r\n\r\n",
     "a header without a colon": GET + b"A\r\n\r\n",
+    "no host": b"GET / HTTP/1.1\r\n\r\n",
     "two hosts": GET + b"Host: i\r\n\r\n",
     "HTTP/0.9": b"GET /readyz\r\n\r\n",
     "HTTP/1.2": b"GET / HTTP/1.2\r\n\r\n",

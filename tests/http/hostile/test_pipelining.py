@@ -32,8 +32,19 @@ def test_after_a_refusal_nothing_more_is_read(target: Target) -> None:
     assert {"ahead", "behind"} & set(target.made()) == {"ahead"}
 
 
-def test_after_a_last_request_nothing_more_is_read(target: Target) -> None:
-    raw = target.making("lastbut", "Connection: close") + target.making("afterlast")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("Connection: close",),
+        ("Connection: x, Close",),
+        ("Connection: close", "Connection: close"),
+        ("Connection: keep-alive", "Connection: close"),
+    ],
+)
+def test_after_a_last_request_nothing_more_is_read(
+    target: Target, headers: tuple[str, ...]
+) -> None:
+    raw = target.making("lastbut", *headers) + target.making("afterlast")
     seen = target.tell(raw, target.making("afterlast"))
     assert [answer.status for answer in seen] == [201]
     assert "afterlast" not in target.made()

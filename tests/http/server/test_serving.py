@@ -126,9 +126,9 @@ def test_65_kib_are_answered_by_the_application(served: tuple[Door, Server]) -> 
     [
         (b"GET / HTTP/1.1\r\nbad header\r\n\r\n", 400, "malformed_request"),
         (b"GET / HTTP/1.1\r\nA: " + b"x" * MAX_HEADER_BYTES, 431, "headers_too_large"),
-        (b"POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", 413, "payload_too_large"),
+        (b"POST / HTTP/1.1\r\nHost:\r\nContent-Length: 9999999\r\n\r\n", 413, "payload_too_large"),
         (
-            b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+            b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n",
             501,
             "transfer_encoding_not_supported",
         ),
