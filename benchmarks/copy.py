@@ -119,7 +119,7 @@ def run(folder: Path, payments: int, real: int) -> None:
         with timed(f"{real} Payments through the service"):
             environment_id = make_real(source, real)
         with timed(f"cloned to {payments}"):
-            identifiers = Shop(source).service.ports.identifiers
+            identifiers = Shop(source).service.parts.ports.identifiers
             clone(source, environment_id, payments // real - 1, identifiers)
     print(f"file: {path.stat().st_size / 2**20:.0f} MB")
     with timed("backup, checked"):

@@ -186,7 +186,7 @@ def growth(meter: Meter, bench: pipeline.Bench, runs: int) -> None:
         bench.call("POST", "/v2/sandbox/clock", {"advanceSeconds": 600})
 
     claims: Counter[str] = Counter()
-    storage: Any = bench.service.ports.storage
+    storage: Any = bench.service.parts.ports.storage
     inner = storage.claim
 
     def claim(queue: str, *rest: Any, **more: Any) -> Any:

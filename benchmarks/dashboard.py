@@ -81,9 +81,11 @@ def _fill(checkout: Checkout, count: int) -> None:
     door = checkout.door
     seen = checkout.create()
     assert seen.status == 201, seen.body
-    [one] = door.service.payments.list_briefly(
-        door.service.tenants.system_authority(door.partition)
-    ).records
+    [one] = (
+        door.service.acting_as(door.service.tenants.system_authority(door.partition))
+        .payments.list_briefly()
+        .records
+    )
     for start in range(0, count, BATCH):
 
         def insert(tx: Transaction, start: int = start) -> None:
@@ -91,7 +93,7 @@ def _fill(checkout: Checkout, count: int) -> None:
                 tx.insert(
                     attrs.evolve(
                         one,
-                        id=door.service.ports.identifiers.new("payment"),
+                        id=door.service.parts.ports.identifiers.new("payment"),
                         version=1,
                         reference=f"order-{number}",
                         status="failed" if number % 1_000 == 0 else "succeeded",
@@ -100,7 +102,7 @@ def _fill(checkout: Checkout, count: int) -> None:
                     )
                 )
 
-        door.service.ports.storage.transact(door.partition, insert)
+        door.service.parts.ports.storage.transact(door.partition, insert)
 
 
 def _find_deep_page(desk: Desk, count: int) -> str:

@@ -168,8 +168,8 @@ def _strangers(folder: Path, url: str) -> float:
     """Transfers a second that concern nobody: what a token's own traffic costs."""
     chain, storage = chain_at(url), storage_in(folder)
     service, _ = service_over(folder, storage, chain, random.Random(SEED).randbytes)
-    receipts = ReceiptDiscovery(service.ports, "sandbox")
-    deposits = DepositDiscovery(service.ports, service.chains, "sandbox")
+    receipts = ReceiptDiscovery(service.parts.ports, "sandbox")
+    deposits = DepositDiscovery(service.parts.ports, service.chains, "sandbox")
     first = chain.heads().latest.number - 5_000 * EVERY
     nobody = [
         attrs.evolve(transfer, recipient=f"0x{number:040x}")

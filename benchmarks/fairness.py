@@ -271,7 +271,7 @@ def _prepare(
             if partner == "attacker":
                 urls = [url_of(port, n) for n in range(count)] if url_of else []
             for url in urls:
-                service.webhooks.create(authority, url=url)
+                service.acting_as(authority).webhooks.create(url=url)
     return found
 
 

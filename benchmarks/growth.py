@@ -114,14 +114,14 @@ def _fill(bench: Bench, count: int) -> Sequence[str]:
     bench.call("POST", hooks, {"url": HOOK}, {**bench.basic, "Idempotency-Key": "hook"})
     bench.authorize(bench.option(reference="order"))
     bench.call("POST", "/v2/sandbox/clock", {"advanceSeconds": 60})
-    storage = require_maintenance_access(bench.service.ports.storage)
+    storage = require_maintenance_access(bench.service.parts.ports.storage)
     templates = {kind: _find_template(storage.read_rows(kind), environment_id) for kind in KINDS}
-    new_id = bench.service.ports.identifiers.new
+    new_id = bench.service.parts.ports.identifiers.new
     ids: list[str] = []
     for start in range(0, count, BATCH):
         rows: Mapping[Any, list[RecordRow]] = {kind: [] for kind in KINDS}
         for number in range(start, min(start + BATCH, count)):
-            copy = _Copy(number, (number - count) * MINUTE, new_id, bench.service.links)
+            copy = _Copy(number, (number - count) * MINUTE, new_id, bench.service.parts.links)
             for kind, template in templates.items():
                 rows[kind].append(copy.make_row(template))
             ids.append(rows[Payment][-1].id)

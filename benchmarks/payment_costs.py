@@ -190,7 +190,7 @@ def service_with_endpoint(url: str | None) -> Iterator[tuple[pipeline.Bench, Sim
             hook = {"url": f"https://{NAME}:{receiver.port}/hook"}
             environment_id = bench.app.environments["sandbox"]
             authority = bench.service.tenants.system_authority(environment_id)
-            bench.service.webhooks.create(authority, **hook)
+            bench.service.acting_as(authority).webhooks.create(**hook)
             yield bench, storage
         finally:
             bench.close()
@@ -201,7 +201,7 @@ def whole_payments(bench: pipeline.Bench, counts: StatementCounts, runs: int) ->
     """Payments from their creation until nothing is left to be done for them."""
     service = bench.service
     worker: Any = service.worker("sandbox")
-    storage: Any = service.ports.storage
+    storage: Any = service.parts.ports.storage
     for handlers in (worker._executor.handlers, worker._executor.batch_handlers):
         for kind, handler in handlers.items():
             handlers[kind] = counts.labelled(kind, handler)
@@ -213,7 +213,7 @@ def whole_payments(bench: pipeline.Bench, counts: StatementCounts, runs: int) ->
     authorize = counts.labelled("request: authorize", bench.authorize)
     for _ in range(runs):
         authorize(create())
-    clock: Any = service.ports.clock
+    clock: Any = service.parts.ports.clock
     for step_s, until_s in ((STEP_S, SETTLED_AFTER_S), (EXPIRED_AFTER_S, EXPIRED_AFTER_S)):
         for _ in range(until_s // step_s):
             worker.run_until_idle()

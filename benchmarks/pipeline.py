@@ -285,7 +285,7 @@ def _clients(
 
 def over_sockets(bench: Bench, threads: int, runs: int) -> float:
     """Requests a second through waitress with so many threads, from as many clients."""
-    server = build_server(bench.wsgi, bench.service.ports.identifiers, threads=threads)
+    server = build_server(bench.wsgi, bench.service.parts.ports.identifiers, threads=threads)
     body = json.dumps(payment(bench.recipient)).encode()
     name = f"socket-{threads}-{time.perf_counter_ns()}"
     with server:
@@ -331,7 +331,7 @@ def library_create(bench: Bench) -> Callable[[], Any]:
     """One Payment through the library alone, without HTTP."""
     authority = bench.service.tenants.system_authority(bench.app.environments["sandbox"])
     new = NewPayment(amount="0.01", destination=ToAccount(account_id=bench.recipient))
-    return lambda: bench.service.payments.create(authority, new)
+    return lambda: bench.service.acting_as(authority).payments.receive(new)
 
 
 def one_round(bench: Bench, created: Template, authorized: Template, runs: int) -> dict[str, float]:

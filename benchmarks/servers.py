@@ -99,11 +99,13 @@ def prepared(url: str, folder: Path, name: str) -> tuple[Case, Case]:
     environment_id = app.environments["sandbox"]
     _, secret = service.tenants.create_key(environment_id, "standard", "bench")
     authority = service.tenants.system_authority(environment_id)
-    made = service.accounts.create(
-        authority, NewAccount(external_user_id="recipient", subject_type="individual")
+    made = service.acting_as(authority).accounts.create(
+        NewAccount(external_user_id="recipient", subject_type="individual")
     )
     to = ToAccount(account_id=made.account.id)
-    stored = service.payments.create(authority, NewPayment(amount="0.01", destination=to))
+    stored = service.acting_as(authority).payments.receive(
+        NewPayment(amount="0.01", destination=to)
+    )
     service.close()
     facts = folder / f"{name}.json"
     facts.write_text(json.dumps({"storage": url, "keyRing": key_ring}), encoding="utf-8")

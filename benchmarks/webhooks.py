@@ -82,7 +82,7 @@ class Bench:
 
     def endpoint(self, path: str, *events: str) -> None:
         url = f"https://{NAME}:{self.receiver.port}/{path}"
-        self.service.webhooks.create(self.me, url=url, subscribed_events=events)
+        self.service.acting_as(self.me).webhooks.create(url=url, subscribed_events=events)
 
     def happen(self, names: Sequence[str]) -> None:
         """Events with the fields that most have."""
@@ -97,7 +97,7 @@ class Bench:
             for name in names
         )
         authority = WorkerAuthority(self.me.partition, "sandbox")
-        self.service.ports.committer.commit(
+        self.service.parts.ports.committer.commit(
             authority, lambda tx, id_sequence: Decision(None, events=new_events)
         )
 
@@ -109,7 +109,7 @@ class Bench:
             ).fetchone()
             return int(row[0])
 
-        return self.service.ports.storage.read(self.me.partition, look)
+        return self.service.parts.ports.storage.read(self.me.partition, look)
 
     def close(self) -> None:
         self.service.close()
@@ -135,9 +135,9 @@ def throughput(make: Callable[[], Transport], *, profile: bool = False) -> float
         for _ in range(DELIVERIES // len(NAMES) // 25):
             bench.happen(NAMES * 25)
         worker = bench.service.worker("sandbox")
-        delivery = bench.service._background_jobs.webhook_delivery("sandbox")
-        while claimed := bench.service.ports.storage.claim(
-            FAN_OUT_QUEUE.full_name("sandbox"), bench.service.ports.clock.now(),
+        delivery = bench.service.parts.background_jobs.webhook_delivery("sandbox")
+        while claimed := bench.service.parts.ports.storage.claim(
+            FAN_OUT_QUEUE.full_name("sandbox"), bench.service.parts.ports.clock.now(),
             lease_ms=60_000, limit=64, lane_concurrency=64,
         ):  # fmt: skip
             delivery.fan_out(claimed)
@@ -147,7 +147,10 @@ def throughput(make: Callable[[], Transport], *, profile: bool = False) -> float
         if profile:
             _profile_conductor(dispatcher)
         dispatcher.start()
-        while bench.service.ports.storage.next_due(DELIVERY_QUEUE.full_name("sandbox")) is not None:
+        while (
+            bench.service.parts.ports.storage.next_due(DELIVERY_QUEUE.full_name("sandbox"))
+            is not None
+        ):
             time.sleep(0.02)
         took = time.perf_counter() - began
         assert bench.count("delivered") == waiting
@@ -186,7 +189,7 @@ def beside_a_hanging_one(make: Callable[[], Transport]) -> tuple[list[float], in
             bench.happen((names[n % 6],))
         time.sleep(2)
         came = bench.receiver.received()
-        events = bench.service.ports.storage.read(
+        events = bench.service.parts.ports.storage.read(
             bench.me.partition,
             lambda snapshot: snapshot.find(Event, "by_created", limit=100_000).records,
         )

@@ -11,7 +11,6 @@ import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 import attrs
@@ -19,6 +18,7 @@ import attrs
 import payments_core
 from docs.markdown import code, table
 from payments_core import PaymentsError, PaymentsService
+from payments_core.resources import Resources, Shown
 from payments_core.validation import metadata
 from payments_core.validation.metadata import Metadata
 
@@ -31,12 +31,6 @@ GROUPS = {
 """The first name of each part of `__all__`, and the title of the part."""
 
 NOT_FOR_CALLERS = {
-    "Payments.create_receive_payment": "`create` and public creation are made from it",
-    "Vaults.read_balance": "operations decide by it",
-    "Vaults.read_balance_by_id": "operations decide by it",
-    "Vaults.read_final_balance": "operations decide by it",
-    "Links.mint": "creation calls it",
-    "Links.candidate_digests": "the exchange calls it",
     "KeyRing.digest": "the library's own use of the keys",
     "KeyRing.digests": "the library's own use of the keys",
     "KeyRing.open": "the library's own use of the keys",
@@ -46,6 +40,9 @@ NOT_FOR_CALLERS = {
     "KeyRing.tag_matches": "the library's own use of the keys",
 }
 """Methods of public classes that this page leaves out, and why."""
+
+OF_THE_SERVICE = ("tenants", "operators", "operator_sessions", "client_tokens", "checkout")
+"""The resources that the service has besides those of its environments."""
 
 OF_STORAGES = ("collection", "version", "schema")
 """Attributes of records that storages and upgrades read."""
@@ -129,20 +126,25 @@ def _error_facts(kind: type[PaymentsError]) -> Iterator[str]:
 
 
 def _resources() -> Iterator[str]:
-    """The attributes of the service, each with the methods of its resource."""
-    found = {
-        name: value
-        for name, value in vars(PaymentsService).items()
-        if isinstance(value, cached_property)
-    }
-    yield "Its resources:"
-    yield table(
-        ("Attribute", "What it is for"),
-        ((f"[{code(name)}](#service{name})", _text(value)) for name, value in found.items()),
-    )
-    for name, value in found.items():
-        kind = typing.get_type_hints(value.func)["return"]
-        yield f"### service.{name}"
+    """The resources of the service and of an environment, each with its methods."""
+    hints = typing.get_type_hints(PaymentsService)
+    own = {f"service.{name}": hints[name] for name in OF_THE_SERVICE}
+    shown = vars(Resources).items()
+    bound = {f"shop.{name}": one.kind for name, one in shown if isinstance(one, Shown)}
+    for sentence, found in (
+        ("Its own resources:", own),
+        ("The resources of `shop = service.environment(id)`:", bound),
+    ):
+        yield sentence
+        yield table(
+            ("Attribute", "What it is for"),
+            (
+                (f"[{code(name)}](#{name.replace('.', '')})", _text(kind))
+                for name, kind in found.items()
+            ),
+        )
+    for name, kind in {**own, **bound}.items():
+        yield f"### {name}"
         yield _text(kind)
         yield from _methods(kind)
 

@@ -237,10 +237,10 @@ def main() -> None:
         clock=clock,
     )
     tenants = service.tenants
-    me = tenants.system_authority(tenants.create_app("Shop", "shop").environments["production"])
+    shop = service.environment(tenants.create_app("Shop", "shop").environments["production"])
     wallet = encode_checksum_address(bytes(range(20)))
     order = NewPayment(amount="25.00", destination=ToWallet(address=wallet))
-    created = service.payments.create(me, order)
+    created = shop.payments.receive(order)
     payment = created.payment
     print(payment.status)
     token = asset_of(base, "USDC").address
@@ -250,7 +250,7 @@ def main() -> None:
         ledger.mine(FINALITY_BLOCKS)
         clock.advance(60)
         worker.run_until_idle()
-        print(service.payments.get(me, payment.id).payment.status)
+        print(shop.payments.read(payment.id).payment.status)
     print("the wallet has", chain.balances(token, [wallet]).amounts[wallet])
     service.close()
 

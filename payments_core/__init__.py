@@ -154,6 +154,7 @@ if TYPE_CHECKING:
     from payments_core.quotes.operations import QuoteDetails
     from payments_core.quotes.record import Quote
     from payments_core.quotes.request import NewQuote
+    from payments_core.resources import Resources
     from payments_core.service import PaymentsService
     from payments_core.settings import Settings
     from payments_core.storage.documents import UnreadableDocument
@@ -176,7 +177,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     # The service and its parts
-    "PaymentsService", "Settings", "open_storage", "KeyRing", "WebhookSettings",
+    "PaymentsService", "Resources", "Settings", "open_storage", "KeyRing", "WebhookSettings",
     "RefusedPrefix", "Versions", "Contract",
     # Arguments of operations
     "NewAccount", "NewWallet", "MessageSignature", "NewBankAccount", "NewPostalAddress",
@@ -298,6 +299,7 @@ _MODULES = {
     "payments_core.quotes.operations": "QuoteDetails",
     "payments_core.quotes.record": "Quote",
     "payments_core.quotes.request": "NewQuote",
+    "payments_core.resources": "Resources",
     "payments_core.service": "PaymentsService",
     "payments_core.settings": "Settings",
     "payments_core.storage.documents": "UnreadableDocument",

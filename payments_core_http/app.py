@@ -227,7 +227,7 @@ class Pipeline:
         if authority is None or idempotent is None:
             return self._call_handler(call, context)
         with self._flights.acquire(idempotent.id):
-            replay = partial(self._service.ports.committer.replay, authority, idempotent)
+            replay = partial(self._service.parts.ports.committer.replay, authority, idempotent)
             return answer_once(replay, lambda: self._call_handler(call, context))
 
     def _call_handler(self, call: ApiCall[Any, Any], context: RequestContext) -> Response:
@@ -339,7 +339,7 @@ class Pipeline:
         render_error: RenderError | None = None,
     ) -> None:
         """Any request: counted, answered or refused, sent, and observed."""
-        id = self._service.ports.identifiers.new("req")
+        id = self._service.parts.ports.identifiers.new("req")
         request = new_request(id, req.method, req.uri_template)
         context = RequestContext(request, self._service.settings.versions.current)
         with observe(self._observer, request, req.env):

@@ -133,13 +133,13 @@ def authenticate(
         caller = _caller_bound_to(environment.api_version, environment=environment, key=key)
     elif route.credential == "session_token":
         token = _parse_bearer(header)
-        environment, session = service.client_sessions.find_exchangeable(token, mode=mode)
+        environment, session = service.client_tokens.find_exchangeable(token, mode=mode)
         return _caller_bound_to(session.api_version, environment=environment, session_token=token)
     elif route.credential == "payment_secret":
         return _authenticate_payer(service, mode, _parse_bearer(header), path_ids)
     else:
         token = _parse_bearer(header)
-        environment, session = service.client_sessions.authenticate(token, mode=mode)
+        environment, session = service.client_tokens.authenticate(token, mode=mode)
         caller = _caller_bound_to(session.api_version, environment=environment, session=session)
     may_have = route.may_have_payment_secret and _SECRET_HEADER in environ
     if route.with_payment_secret or may_have:
@@ -212,7 +212,7 @@ def _identify_visitor(
     """A visitor of a shop's page, who proves nothing. Raises NotFound if there is no shop."""
     if not PATH_IDS["appId"].is_valid(path_ids["appId"]):
         raise NotFound("app")
-    shop = service.public_payments.get_shop(path_ids["appId"], mode=mode)
+    shop = service.checkout.read_shop(path_ids["appId"], mode=mode)
     environment, origin = shop.environment, environ.get("HTTP_ORIGIN")
     return _caller_bound_to(
         environment.api_version, environment=environment, shop=shop, origin=origin
@@ -238,7 +238,7 @@ def _add_payment_secret(
 ) -> Caller:
     """The caller with the second credential: the secret of the Payment in the path."""
     try:
-        claims = service.ports.tokens.read_payment_secret(environ.get(_SECRET_HEADER, ""))
+        claims = service.parts.ports.tokens.read_payment_secret(environ.get(_SECRET_HEADER, ""))
     except TokenInvalid:
         raise Unauthorized() from None
     if claims.environment_id != environment.id:

@@ -13,6 +13,7 @@ from payments_core.credentials.tokens import Claims
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.errors import ValidationFailed
 from payments_core.evolve import evolve
+from payments_core.resources import Resources
 from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
 from payments_core_http.authentication import Caller
@@ -63,6 +64,11 @@ class ApiCall(Generic[B, Q]):
         """The authority with which operations run; only rows with `needs` have one."""
         assert self.proven is not None, f"{self.route.name} requires no credential"
         return self.proven
+
+    @property
+    def resources(self) -> Resources:
+        """What the caller can do in its environment."""
+        return Resources(self.service.parts, self.authority)
 
     @property
     def session_token(self) -> str:
@@ -151,7 +157,7 @@ class ApiCall(Generic[B, Q]):
         query = self._page_query()
         if query.cursor is None:
             return None
-        return cursors.decode(self.service.ports.key_ring, self._list_name(), query.cursor)
+        return cursors.decode(self.service.parts.ports.key_ring, self._list_name(), query.cursor)
 
     def answer_page(self, page: Page[Any], view: Callable[[Any], Any]) -> Response:
         """`{data, limit, hasNextPage, nextCursor}` for a page of records."""
@@ -162,7 +168,9 @@ class ApiCall(Generic[B, Q]):
         """`{limit, hasNextPage, nextCursor}`, for lists that are not named `data`."""
         cursor = None
         if next_position is not None:
-            cursor = cursors.encode(self.service.ports.key_ring, self._list_name(), next_position)
+            cursor = cursors.encode(
+                self.service.parts.ports.key_ring, self._list_name(), next_position
+            )
         return {
             "limit": self._page_query().limit,
             "hasNextPage": cursor is not None,

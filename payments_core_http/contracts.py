@@ -119,7 +119,7 @@ def _find_answered(
         if key := read_key(route, environ):
             authority.require_allowed()
             idempotent = build_idempotent(route, authority, key, path, read_document())
-            service.ports.committer.replay(authority, idempotent)
+            service.parts.ports.committer.replay(authority, idempotent)
     except AlreadyResponded as earlier:
         return earlier
     except (BadInput, Forbidden, ConflictError, UnicodeEncodeError):  # such as a lone surrogate

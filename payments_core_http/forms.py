@@ -51,7 +51,9 @@ def read_form(
     token, key = fields.pop(TOKEN_FIELD, ""), fields.pop(KEY_FIELD, None)
     cookies = read_cookies(environ, service.settings.public_url)
     cookie = cookies.login if route.needs is None else cookies.session
-    require_own_form(service.ports.key_ring, environ, cookie, route.path.format(**path), token)
+    require_own_form(
+        service.parts.ports.key_ring, environ, cookie, route.path.format(**path), token
+    )
     throttle.check_name(rate_context, route, read_username(fields))
     if route.idempotency == "ignored":
         return Form(fields, None)

@@ -91,7 +91,7 @@ class RequestRecorder:
     @classmethod
     def over(cls, service: PaymentsService, mode: str, inner: RequestObserver) -> RequestRecorder:
         """The recorder of a service's requests."""
-        return cls(service.request_log, service.ports.clock, mode, inner)
+        return cls(service.parts.request_log, service.parts.ports.clock, mode, inner)
 
     # What requests meet.
 

@@ -149,7 +149,7 @@ def test_an_asynchronous_function_is_refused(service: PaymentsService) -> None:
     with pytest.raises(TypeError, match="entropy must be a plain function"):
         make_service(entropy=awaited)
     with pytest.raises(TypeError, match="wake must be a plain function"):
-        service.ports.committer.on_commit(awaited)  # type: ignore[arg-type]
+        service.parts.ports.committer.on_commit(awaited)  # type: ignore[arg-type]
 
 
 OPENED = (Bank, Chain, Limiter, OperatorSigner, *(one for ports in PORTS.values() for one in ports))
@@ -258,12 +258,15 @@ def test_the_end_of_an_attempt_that_nobody_awaits_is_logged(
 def test_a_waking_that_nobody_awaits_is_logged_and_the_commit_is_answered(
     service: PaymentsService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    service.ports.committer.on_commit(lambda: awaited())  # type: ignore[arg-type]
+    service.parts.ports.committer.on_commit(lambda: awaited())  # type: ignore[arg-type]
     app = service.tenants.create_app("Shop", "shop")
     authority = service.tenants.system_authority(app.environments["sandbox"])
     with caplog.at_level(logging.ERROR, "payments_core"):
-        made = service.accounts.create(authority, _new_account())
-    assert service.accounts.get(authority, made.account.id).account.external_user_id == "bob"
+        made = service.acting_as(authority).accounts.create(_new_account())
+    assert (
+        service.acting_as(authority).accounts.read(made.account.id).account.external_user_id
+        == "bob"
+    )
     assert "wake returned a coroutine, which nobody runs" in caplog.messages
 
 
@@ -294,7 +297,7 @@ def test_notices_that_are_not_acknowledged_are_a_failure(
     service: PaymentsService, notices: Any
 ) -> None:
     parameters = list(inspect.signature(notices).parameters)
-    known = {"ports": service.ports, "bank": Returning(), "mode": "sandbox"}
+    known = {"ports": service.parts.ports, "bank": Returning(), "mode": "sandbox"}
     reader = notices(*(known.get(name) for name in parameters))
     with pytest.raises(TypeError, match="acknowledge returned a coroutine"):
         reader.acknowledge(["notice"])

@@ -46,11 +46,11 @@ _TONE_OF_DELIVERY: Mapping[DeliveryStatus, Tone] = {
 
 def show_activity(service: PaymentsService, call: PageCall) -> Response:
     """The volume of Payments over time, by their creation."""
-    page = service.payments.list_briefly(call.authority, limit=MAX_PAYMENTS)
+    page = call.resources.payments.list_briefly(limit=MAX_PAYMENTS)
     chart = make_chart(
         PAYMENT_TONES,
         ((payment.created_at, STATUS_WORDS[payment.status].tone) for payment in page.records),
-        now=service.ports.clock.now(),
+        now=service.parts.ports.clock.now(),
         is_cut=page.next is not None,
     )
     return render_page(
@@ -64,13 +64,13 @@ def show_activity(service: PaymentsService, call: PageCall) -> Response:
 
 def show_health(service: PaymentsService, call: PageCall) -> Response:
     """The outcomes of an endpoint's deliveries over time, by their last change."""
-    endpoint, page = service.webhooks.list_deliveries(
-        call.authority, call.path["webhookId"], limit=MAX_DELIVERIES
+    endpoint, page = call.resources.webhooks.list_deliveries(
+        call.path["webhookId"], limit=MAX_DELIVERIES
     )
     chart = make_chart(
         DELIVERY_TONES,
         ((one.updated_at, _TONE_OF_DELIVERY[one.status]) for one in page.records),
-        now=service.ports.clock.now(),
+        now=service.parts.ports.clock.now(),
         is_cut=page.next is not None,
     )
     return render_page(call, "health.html", section="webhooks", endpoint=endpoint, chart=chart)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def show_refund(service: PaymentsService, call: PageCall) -> Response:
     """The form of a refund; with an amount in the query, the confirmation of it."""
     id, new = call.path["paymentId"], _read_refund(call.query)
-    planned = service.refunds.plan(call.authority, id, new)
+    planned = call.resources.payments.plan_refund(id, new)
     return render_page(
         call,
         "refund.html",
@@ -49,9 +49,7 @@ def refund(service: PaymentsService, call: PageCall) -> Response:
         raise ValidationFailed.at("amount", "is required")
     return run_form(
         call,
-        lambda idempotent: service.refunds.create(
-            call.authority, id, new, idempotency_key=idempotent
-        ),
+        lambda idempotent: call.resources.payments.refund(id, new, idempotency_key=idempotent),
         lambda _: redirect(call, f"/dashboard/payments/{id}", "refund"),
     )
 
@@ -59,8 +57,8 @@ def refund(service: PaymentsService, call: PageCall) -> Response:
 def show_reconcile(service: PaymentsService, call: PageCall) -> Response:
     """A decision to be confirmed, with a note."""
     id, action = call.path["paymentId"], _read_action(call.query)
-    details = service.payments.get(call.authority, id)
-    allowed = service.reconciliation.list_allowed(call.authority, id)
+    details = call.resources.payments.read(id)
+    allowed = call.resources.payments.list_allowed_actions(id)
     receipt_id = call.query.get("receiptId")
     return render_page(
         call,
@@ -83,8 +81,7 @@ def reconcile(service: PaymentsService, call: PageCall) -> Response:
     )
     return run_form(
         call,
-        lambda idempotent: service.reconciliation.reconcile(
-            call.authority,
+        lambda idempotent: call.resources.payments.reconcile(
             id,
             action,
             destination=UNSET if destination is None else destination,
@@ -98,7 +95,7 @@ def reconcile(service: PaymentsService, call: PageCall) -> Response:
 
 def show_cancel(service: PaymentsService, call: PageCall) -> Response:
     """The end of a Payment, to be confirmed."""
-    details = service.payments.get(call.authority, call.path["paymentId"])
+    details = call.resources.payments.read(call.path["paymentId"])
     return render_page(call, "cancel.html", section="payments", payment=details.payment)
 
 
@@ -107,7 +104,7 @@ def cancel(service: PaymentsService, call: PageCall) -> Response:
     id = call.path["paymentId"]
     return run_form(
         call,
-        lambda idempotent: service.payments.cancel(call.authority, id, idempotency_key=idempotent),
+        lambda idempotent: call.resources.payments.cancel(id, idempotency_key=idempotent),
         lambda _: redirect(call, f"/dashboard/payments/{id}", "cancel"),
     )
 

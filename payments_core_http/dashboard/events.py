@@ -46,8 +46,7 @@ def list_events(service: PaymentsService, call: PageCall) -> Response:
     name = call.query.get("name", "")
     chosen = name if name in BY_NAME else ""
     listed = List(call, {"name": chosen} if chosen else {})
-    page = service.webhook_events.list(
-        call.authority,
+    page = call.resources.events.list(
         where=[Where("name", "=", chosen)] if chosen else [],
         after=listed.position,
         limit=PAGE_SIZE,
@@ -76,9 +75,7 @@ def list_subjects(event: Event) -> list[Subject]:
 
 def show_event(service: PaymentsService, call: PageCall) -> Response:
     """An event, its body, and its deliveries."""
-    event, deliveries = service.webhook_events.get_with_deliveries(
-        call.authority, call.path["eventId"]
-    )
+    event, deliveries = call.resources.events.read_with_deliveries(call.path["eventId"])
     return render_page(
         call,
         "event.html",
@@ -96,8 +93,6 @@ def resend(service: PaymentsService, call: PageCall) -> Response:
     event_id = call.path["eventId"]
     return run_form(
         call,
-        lambda idempotent: service.webhook_events.resend(
-            call.authority, event_id, idempotency_key=idempotent
-        ),
+        lambda idempotent: call.resources.events.resend(event_id, idempotency_key=idempotent),
         lambda _: redirect(call, f"/dashboard/events/{event_id}", "resend"),
     )

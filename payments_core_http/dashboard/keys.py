@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def list_keys(service: PaymentsService, call: PageCall) -> Response:
     """The keys, newest first."""
     environment = call.authority.environment
-    now = service.ports.clock.now()
+    now = service.parts.ports.clock.now()
     return render_page(
         call,
         "keys.html",
@@ -27,7 +27,7 @@ def list_keys(service: PaymentsService, call: PageCall) -> Response:
             (key, _state_of(key, now), effective_scopes(environment, key))
             for key in reversed(environment.keys)
         ],
-        uses=load_key_uses(service.ports.storage, environment),
+        uses=load_key_uses(service.parts.ports.storage, environment),
     )
 
 

@@ -71,7 +71,7 @@ def log_out(service: PaymentsService, call: PageCall) -> Response:
 def _render_login(
     service: PaymentsService, call: PageCall, wanted: str, username: str, *, is_wrong: bool
 ) -> Response:
-    number = choose_login_number(call.cookies.login, service.ports.entropy)
+    number = choose_login_number(call.cookies.login, service.parts.ports.entropy)
     page = render_page(
         call,
         "login.html",

@@ -45,8 +45,7 @@ def list_payments(service: PaymentsService, call: PageCall) -> Response:
     if is_identifier(search, "payment"):
         return redirect(call, f"/dashboard/payments/{search}")
     listed = List(call, filters)
-    page = service.payments.list_briefly(
-        call.authority,
+    page = call.resources.payments.list_briefly(
         account_id=search if is_identifier(search, "acct") else None,
         where=_build_where(filters),
         after=listed.position,
@@ -69,8 +68,8 @@ def list_payments(service: PaymentsService, call: PageCall) -> Response:
 def show_payment(service: PaymentsService, call: PageCall) -> Response:
     """All that is known about one Payment, and what can be done with it now."""
     id = call.path["paymentId"]
-    details = service.payments.get(call.authority, id)
-    received = service.payments.list_receipts(call.authority, id, limit=_MAX_RECEIPTS)
+    details = call.resources.payments.read(id)
+    received = call.resources.payments.list_receipts(id, limit=_MAX_RECEIPTS)
     payment = details.payment
     return render_page(
         call,
@@ -79,7 +78,7 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
         payment=payment,
         network_kind=service.find_network_kind(payment.chain_id),
         details=details,
-        payment_url=service.links.build_url(payment),
+        payment_url=call.resources.payments.build_url(payment),
         timeline=tuple(reversed(with_notes(payment))),
         receipts=received.receipts.records,
         has_more_receipts=received.receipts.next is not None,
@@ -89,7 +88,7 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
         refund=_plan_refund(service, call, id),
         actions=[
             (action, ACTION_WORDS[action])
-            for action in service.reconciliation.list_allowed(call.authority, id)
+            for action in call.resources.payments.list_allowed_actions(id)
             if action != "return_misdirected"  # its button is beside its receipt
         ],
         may_cancel=_may_cancel(payment),
@@ -137,13 +136,13 @@ def _find_events(
     """Its events; None if the environment does not have that product."""
     if "webhooks" not in call.authority.environment.products:
         return None
-    return service.webhook_events.list_of_payment(call.authority, payment)
+    return call.resources.events.list_of_payment(payment)
 
 
 def _plan_refund(service: PaymentsService, call: PageCall, payment_id: str) -> PlannedRefund | None:
     """The refund of all that can be refunded to its senders; None if there is none."""
     try:
-        return service.refunds.plan(call.authority, payment_id, NewRefund())
+        return call.resources.payments.plan_refund(payment_id, NewRefund())
     except PaymentsError:
         return None
 

@@ -159,13 +159,13 @@ class List:
         cursor = self.call.query.get("cursor")
         if not cursor:
             return None
-        return cursors.decode(self.call.service.ports.key_ring, self._name, cursor)
+        return cursors.decode(self.call.service.parts.ports.key_ring, self._name, cursor)
 
     def build_next(self, position: Position | None) -> str | None:
         """The query of the next page; None at the end."""
         if position is None:
             return None
-        cursor = cursors.encode(self.call.service.ports.key_ring, self._name, position)
+        cursor = cursors.encode(self.call.service.parts.ports.key_ring, self._name, position)
         given = {**self.filters, "cursor": cursor}
         return "?" + "&".join(f"{name}={quote(text, safe='')}" for name, text in given.items())
 
@@ -184,7 +184,7 @@ class List:
 
 def _make_form_writer(call: PageCall) -> Callable[..., markupsafe.Markup]:
     """A function that writes a form's hidden fields: its token and, by default, its key."""
-    ports = call.service.ports
+    ports = call.service.parts.ports
 
     def write(
         action: str, *, cookie: str | None = None, with_key: bool = True

@@ -29,8 +29,7 @@ def list_requests(service: PaymentsService, call: PageCall) -> Response:
         return redirect(call, f"/dashboard/requests/{search}")
     listed = List(call, filters)
     outcome = filters.get("outcome", "")
-    page = service.request_log.list_page(
-        call.authority,
+    page = call.resources.requests.list(
         lambda request: (
             search in request.path
             and (outcome not in OUTCOMES or (request.status >= 400) == (outcome == "failed"))
@@ -54,7 +53,7 @@ def list_requests(service: PaymentsService, call: PageCall) -> Response:
 
 def show_request(service: PaymentsService, call: PageCall) -> Response:
     """One request, and how to send it again."""
-    request = service.request_log.get(call.authority, call.path["requestId"])
+    request = call.resources.requests.read(call.path["requestId"])
     public_url = service.settings.public_url
     return render_page(
         call,

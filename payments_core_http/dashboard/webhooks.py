@@ -32,7 +32,7 @@ OVERLAPS_S = {"0": "None: the old secret is invalid at once", "3600": "1 hour", 
 def list_endpoints(service: PaymentsService, call: PageCall) -> Response:
     """The endpoints with their health, oldest first."""
     listed = List(call, {})
-    page = service.webhooks.list_health(call.authority, limit=PAGE_SIZE, after=listed.position)
+    page = call.resources.webhooks.list_health(limit=PAGE_SIZE, after=listed.position)
     return render_page(
         call,
         "webhooks.html",
@@ -48,14 +48,13 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
     status = call.query.get("status", "")
     chosen = status if status in DELIVERY_STATUSES else ""
     listed = List(call, {"status": chosen} if chosen else {})
-    endpoint, page = service.webhooks.list_deliveries(
-        call.authority,
+    endpoint, page = call.resources.webhooks.list_deliveries(
         call.path["webhookId"],
         where=[Where("status", "=", chosen)] if chosen else [],
         limit=PAGE_SIZE,
         after=listed.position,
     )
-    health = service.webhooks.get_health(call.authority, endpoint.id)
+    health = call.resources.webhooks.read_health(endpoint.id)
     return render_page(
         call,
         "webhook.html",
@@ -74,8 +73,8 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
 
 def show_delivery(service: PaymentsService, call: PageCall) -> Response:
     """What was sent, the response, and what comes next."""
-    endpoint, delivery = service.webhooks.get_delivery(
-        call.authority, call.path["webhookId"], call.path["deliveryId"]
+    endpoint, delivery = call.resources.webhooks.read_delivery(
+        call.path["webhookId"], call.path["deliveryId"]
     )
     max_attempts = service.settings.webhooks.max_attempts
     return render_page(
@@ -95,8 +94,8 @@ def retry(service: PaymentsService, call: PageCall) -> Response:
     endpoint_id, delivery_id = call.path["webhookId"], call.path["deliveryId"]
     return run_form(
         call,
-        lambda idempotent: service.webhooks.retry(
-            call.authority, endpoint_id, delivery_id, idempotency_key=idempotent
+        lambda idempotent: call.resources.webhooks.retry_delivery(
+            endpoint_id, delivery_id, idempotency_key=idempotent
         ),
         lambda _: redirect(
             call, f"/dashboard/webhooks/{endpoint_id}/deliveries/{delivery_id}", "retry"
@@ -109,9 +108,7 @@ def test(service: PaymentsService, call: PageCall) -> Response:
     endpoint_id = call.path["webhookId"]
     return run_form(
         call,
-        lambda idempotent: service.webhook_events.send_test(
-            call.authority, endpoint_id, idempotency_key=idempotent
-        ),
+        lambda idempotent: call.resources.webhooks.test(endpoint_id, idempotency_key=idempotent),
         lambda delivery: redirect(
             call, f"/dashboard/webhooks/{endpoint_id}/deliveries/{delivery.id}", "test"
         ),
@@ -120,7 +117,7 @@ def test(service: PaymentsService, call: PageCall) -> Response:
 
 def show_rotate(service: PaymentsService, call: PageCall) -> Response:
     """A new secret, to be confirmed."""
-    endpoint = service.webhooks.get(call.authority, call.path["webhookId"])
+    endpoint = call.resources.webhooks.read(call.path["webhookId"])
     return render_page(
         call, "rotate.html", section="webhooks", endpoint=endpoint, overlaps=OVERLAPS_S
     )
@@ -131,8 +128,8 @@ def rotate(service: PaymentsService, call: PageCall) -> Response:
     overlap_s = _read_overlap_s(call)
     return run_form(
         call,
-        lambda idempotent: service.webhooks.rotate_secret(
-            call.authority, call.path["webhookId"], overlap_s=overlap_s, idempotency_key=idempotent
+        lambda idempotent: call.resources.webhooks.rotate_secret(
+            call.path["webhookId"], overlap_s=overlap_s, idempotency_key=idempotent
         ),
         lambda made: render_page(
             call, "secret.html", section="webhooks", endpoint=made[0], secret=made[1]
@@ -142,13 +139,13 @@ def rotate(service: PaymentsService, call: PageCall) -> Response:
 
 def show_recover(service: PaymentsService, call: PageCall) -> Response:
     """The time from which missed events are sent again."""
-    endpoint = service.webhooks.get(call.authority, call.path["webhookId"])
+    endpoint = call.resources.webhooks.read(call.path["webhookId"])
     return render_page(
         call,
         "recover.html",
         section="webhooks",
         endpoint=endpoint,
-        suggestion=format_iso(service.ports.clock.now() - 24 * HOUR)[:16],
+        suggestion=format_iso(service.parts.ports.clock.now() - 24 * HOUR)[:16],
         max_days=MAX_RECOVERY_DAYS,
     )
 
@@ -158,8 +155,8 @@ def recover(service: PaymentsService, call: PageCall) -> Response:
     endpoint_id, since = call.path["webhookId"], _read_since(call)
     return run_form(
         call,
-        lambda idempotent: service.webhook_events.recover(
-            call.authority, endpoint_id, since, idempotency_key=idempotent
+        lambda idempotent: call.resources.webhooks.recover(
+            endpoint_id, since, idempotency_key=idempotent
         ),
         lambda _: redirect(call, f"/dashboard/webhooks/{endpoint_id}", "recover"),
     )

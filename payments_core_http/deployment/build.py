@@ -151,7 +151,7 @@ def require_known_key_ring(service: PaymentsService) -> None:
         service.verify_key_ring()
     except UnknownKeyRing as error:
         raise _refusal("keys", f"cannot be used: {error}") from error
-    for name in find_missing_keys(service.ports.storage, service.ports.key_ring):
+    for name in find_missing_keys(service.parts.ports.storage, service.parts.ports.key_ring):
         _log.warning("stored data is sealed with key %s, which is not in the key ring", name)
 
 

@@ -69,7 +69,7 @@ INTEGRITY_LIMIT_S = 10
 def run_checks(
     configuration: Configuration,
     *,
-    now: Callable[[PaymentsService], Instant] = lambda service: service.ports.clock.now(),
+    now: Callable[[PaymentsService], Instant] = lambda service: service.parts.ports.clock.now(),
 ) -> Iterator[Finding]:
     """Every finding, as it is made, without the settings' secrets, even in an adapter's errors.
 
@@ -115,12 +115,12 @@ def _run_all(
     if service is None:
         return
     if stored:
-        yield from _catch_faults("integrity", _check_integrity(service.ports.storage))
-        yield from _catch_faults("rows", _check_rows(service.ports.storage))
+        yield from _catch_faults("integrity", _check_integrity(service.parts.ports.storage))
+        yield from _catch_faults("rows", _check_rows(service.parts.ports.storage))
         yield from _catch_faults("keys", _check_keys(service))
     if stored or not configuration.simulated_chains:
         for number, chain in service.chains.items():
-            senders = _find_senders(service.ports.storage, chain) if stored else ()
+            senders = _find_senders(service.parts.ports.storage, chain) if stored else ()
             found = _check_chain(number, chain, senders, now=partial(now, service))
             yield from _catch_faults(f"chain {number}", found)
     if stored:
@@ -182,19 +182,19 @@ def _open_or_report(open_it: Callable[[], T]) -> Generator[Finding, None, T | No
 def _check_keys(service: PaymentsService) -> Iterator[Finding]:
     """Whether the key ring belongs to the storage, and is complete."""
     try:
-        require_registered(service.ports.storage, service.ports.key_ring)
+        require_registered(service.parts.ports.storage, service.parts.ports.key_ring)
     except UnknownKeyRing as error:
         remedy = "restore the right key ring; a new key goes before the others"
         yield Finding("keys", "fault", f"the key ring belongs to another storage: {error}", remedy)
         return
-    for name in find_missing_keys(service.ports.storage, service.ports.key_ring):
+    for name in find_missing_keys(service.parts.ports.storage, service.parts.ports.key_ring):
         says = f"stored data is sealed with key {name}, which is not in the key ring"
         remedy = (
             f"put it back, or `payments admin key-ring forget {name}` if nothing is sealed with it"
         )
         yield Finding("keys", "fault", says, remedy)
     yield Finding(
-        "keys", "ok", f"the key ring's current key is {service.ports.key_ring.current_id}"
+        "keys", "ok", f"the key ring's current key is {service.parts.ports.key_ring.current_id}"
     )
 
 
@@ -357,7 +357,7 @@ def _check_queues(
         service.refresh()
         return now(service)
 
-    storage = service.ports.storage
+    storage = service.parts.ports.storage
     for queue in QUEUES:
         judged_at = read_clock()
         due = storage.next_due(queue.full_name(mode))

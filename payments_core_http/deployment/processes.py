@@ -120,7 +120,7 @@ def _serve_alone(
         with assembling.report_listen_failure("http.port", http.host, http.port):
             server = build_server(
                 app,
-                service.ports.identifiers,
+                service.parts.ports.identifiers,
                 host=http.host,
                 port=http.port,
                 reuse_port=http.reuse_port,

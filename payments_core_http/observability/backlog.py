@@ -40,8 +40,8 @@ class BacklogCollector:
         self._service.refresh()  # a sandbox's clock may have been moved
         lags_s = {}
         for queue in QUEUES:
-            due = self._service.ports.storage.next_due(queue.full_name(self._mode))
-            waited_ms = 0 if due is None else max(0, self._service.ports.clock.now() - due)
+            due = self._service.parts.ports.storage.next_due(queue.full_name(self._mode))
+            waited_ms = 0 if due is None else max(0, self._service.parts.ports.clock.now() - due)
             lags_s[queue.name] = waited_ms / SECOND
         return lags_s
 

@@ -74,7 +74,7 @@ def build_checkout(
 
     Raises NotFound, EntitlementRequired.
     """
-    page = service.checkout.get_page(code, mode=mode)
+    page = service.checkout.read_page(code, mode=mode)
     language = choose_language(wanted, accept_language)
     view = build_view(page, language, service.find_network_kind(page.payment.chain_id))
     panel = build_panel(service, mode, code, page, language)

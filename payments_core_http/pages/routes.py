@@ -92,10 +92,10 @@ def play_payer(service: PaymentsService, call: ApiCall[None, PlayQuery]) -> Resp
     service.refresh()
     code, query = call.path["code"], call.query
     version = service.settings.versions.current
-    service.checkout.get_page(code, mode=call.mode)  # an unknown link is refused first
+    service.checkout.read_page(code, mode=call.mode)  # an unknown link is refused first
     try:
         if query.play is not None:
-            require_own_form(service.ports.key_ring, code, query.play, query.token)
+            require_own_form(service.parts.ports.key_ring, code, query.play, query.token)
             service.sandbox_payer(call.mode).play(code, query.play, mode=call.mode)
     except errors.NotFound:
         raise

@@ -58,7 +58,7 @@ def build_panel(
             language.translate(PANEL_WORDS[action]),
             "?" + urlencode({
                 "play": action,
-                "token": make_panel_token(service.ports.key_ring, code, action),
+                "token": make_panel_token(service.parts.ports.key_ring, code, action),
                 "lang": language.tag,
             }),
         )

@@ -70,7 +70,7 @@ class SandboxTime:
 
     def now(self) -> datetime:
         """The current time, in UTC."""
-        return datetime.fromtimestamp(self._service.ports.clock.now() / SECOND, UTC)
+        return datetime.fromtimestamp(self._service.parts.ports.clock.now() / SECOND, UTC)
 
     def advance(self, by: timedelta | float) -> None:
         """Move forward, in seconds or by a timedelta, and run the work that becomes due."""
@@ -89,7 +89,9 @@ class PaymentsSandbox:
 
     def __init__(self, service: PaymentsService, events: CapturedEvents) -> None:
         tenants = service.tenants
-        row = next(iterate_apps(service.ports.storage), None) or tenants.create_app("Sandbox", MODE)
+        row = next(iterate_apps(service.parts.ports.storage), None) or tenants.create_app(
+            "Sandbox", MODE
+        )
         self.service = service
         self.events = events
         self.app_id: str = row.id
@@ -165,7 +167,7 @@ class PaymentsSandbox:
 
         A run of all due work would skip a status between two others.
         """
-        clock = self.service.ports.clock
+        clock = self.service.parts.ports.clock
         assert isinstance(clock, SandboxClock)
         for _ in range(_STEPS_AT_MOST):
             if self.client.payments.read(payment_id).status == status:

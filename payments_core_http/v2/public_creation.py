@@ -52,9 +52,7 @@ def create_public_payment(
         cancel_url=body.cancelUrl,
     )
     return call.run_idempotent(
-        lambda idempotent: service.public_payments.create(
-            call.authority, new, idempotency_key=idempotent
-        ),
+        lambda idempotent: call.resources.public_payments.create(new, idempotency_key=idempotent),
         views.created_payment,
     )
 

@@ -95,7 +95,7 @@ class Scene(World):
     def look(self) -> None:
         """Have the chain scanned now, and do what is due."""
         self.service.worker("sandbox")
-        self.service.scanner("sandbox").wake(BASE)
+        self.service.parts.scanner("sandbox").wake(BASE)
         self.run()
 
     def finish(self) -> None:
@@ -114,7 +114,7 @@ class Scene(World):
 
     def receipts(self, payment: PaymentDetails) -> list[tuple[str, str | None, int]]:
         """The Payment's receipts, oldest first: status, reason, amount."""
-        evidenced = self.service.payments.list_receipts(self.server, payment.payment.id)
+        evidenced = self.service.acting_as(self.server).payments.list_receipts(payment.payment.id)
         return [(it.status, it.rejection_reason, it.amount) for it in evidenced.receipts.records]
 
     def newest(self, holder: str) -> int:

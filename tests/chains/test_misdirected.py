@@ -47,8 +47,8 @@ def test_a_bridged_token_at_a_deposit_address_goes_back_through_the_vault(
     world: Scene, is_swept: bool
 ) -> None:
     """Also if a stranger has brought it to the vault, as anybody may."""
-    deposits, account = world.service.deposits, world.payer
-    address = deposits.issue_address(world.server, account.id, BASE).address.address
+    deposits, account = world.resources.deposits, world.payer
+    address = deposits.issue_address(account.id, BASE).address.address
     vault = world.chain.derive(AddressSpec(world.environment_id, "vault", account.id))
     world.stranger("5.00", to=address, token=BRIDGED.address)
     world.finish()
@@ -59,7 +59,7 @@ def test_a_bridged_token_at_a_deposit_address_goes_back_through_the_vault(
         world.sweep_all(account.id, BRIDGED.address)
         world.finish()
         assert held(world, vault) == atomic("5")
-    deposits.send_back(world.server, account.id, deposit.id, OTHER_WALLET)
+    deposits.send_back(account.id, deposit.id, OTHER_WALLET)
     world.finish()
     world.finish()
     after = only(world, Deposit)

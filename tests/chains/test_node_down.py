@@ -51,7 +51,7 @@ def test_a_payment_that_is_under_way_goes_on_when_the_node_is_back(
     world: Scene, status: str
 ) -> None:
     option = world.authorized("25.00")
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     world.run()
     world.until(payment, status)
     world.cut()
@@ -91,10 +91,10 @@ def test_a_payment_and_a_send_can_be_made_while_the_node_is_away(world: Scene) -
     to = ToWallet(address=ELSEWHERE)
     new = NewSend(amount="10.00", account_id=world.payer.id, destination=to)
     with pytest.raises(DependencyFailed):
-        world.service.sends.create(world.server, new)
+        world.resources.payments.send(new)
     assert payment.payment.escrow_address is not None
     world.mend()
-    sent = world.service.sends.create(world.server, new)
+    sent = world.resources.payments.send(new)
     world.finish()
     assert world.paid(sent.payment.id).status == "succeeded"
     assert world.newest(ELSEWHERE) == atomic("10")

@@ -89,7 +89,7 @@ class TestAFeeOnTransfer:
         world = fee_world
         to = ToWallet(address=ELSEWHERE)
         new = NewSend(amount="25.00", account_id=world.payer.id, destination=to)
-        created = world.service.sends.create(world.server, new).payment
+        created = world.resources.payments.send(new).payment
         world.finish()
         assert world.paid(created.id).status == "succeeded"
         assert world.newest(ELSEWHERE) == atomic("24.5025")

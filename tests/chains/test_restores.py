@@ -40,7 +40,7 @@ class Moved:
 
 def send(world: Scene, amount: str = "25.00", to: str = ELSEWHERE) -> Moved:
     new = NewSend(amount=amount, account_id=world.payer.id, destination=ToWallet(address=to))
-    payment = world.service.sends.create(world.server, new).payment
+    payment = world.resources.payments.send(new).payment
     return Moved(to, atomic(amount), lambda: world.paid(payment.id).status, "succeeded")
 
 

@@ -133,7 +133,7 @@ def test_what_was_unsigned_in_the_backup_and_the_key_before_has_moved_is_not_mov
     assert moved.read_status() == "succeeded"
     assert world.chain.pending_nonce(former.address) == former.next_slot
     backup.restore(world)
-    lost = LostTransactions(world.service.ports)
+    lost = LostTransactions(world.service.parts.ports)
     authority = WorkerAuthority(world.environment_id, "sandbox")
     [former] = senders(world)
     compared = lost._compare_former(authority, world.chain, former)

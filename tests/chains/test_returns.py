@@ -22,7 +22,7 @@ def send(world: Scene, amount: str = "25.00") -> Payment:
     """A send to the wallet outside."""
     to = ToWallet(address=world.wallet)
     new = NewSend(amount=amount, account_id=world.payer.id, destination=to)
-    payment: Payment = world.service.sends.create(world.server, new).payment
+    payment: Payment = world.resources.payments.send(new).payment
     return payment
 
 

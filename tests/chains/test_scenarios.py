@@ -51,7 +51,7 @@ def test_a_vault_is_deployed_once_it_has_paid(world: Scene) -> None:
     payer, merchant = world.vault_of(), world.vault_of(world.merchant)
     assert (payer.status, merchant.status) == ("deployed", "counterfactual")
     assert payer.updated_at > payer.created_at
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     world.refund(payment, "5.00")
     world.finish()
     assert world.vault_of() == payer  # once
@@ -102,7 +102,7 @@ def test_the_options_of_a_covered_payment_end_with_it(world: Scene) -> None:
     assert world.operation_now(vault).status == "cancelled"
     assert payer.status(direct)[0] == "succeeded"  # the one by which it was paid
     for act in (
-        lambda: world.service.vault_options.refresh(world.client, payer.id, vault.option.id),
+        lambda: world.service.acting_as(world.client).options.refresh(payer.id, vault.option.id),
         lambda: payer.refresh(direct),
         lambda: world.authorize(vault),
     ):
@@ -276,7 +276,7 @@ def test_two_transfers_in_one_transaction_are_two_receipts(world: Scene) -> None
     world.finish()
     done = world.paid(payment.payment.id)
     assert (done.status, done.settled, done.excess) == ("succeeded", atomic("25"), 0)
-    evidenced = world.service.payments.list_receipts(world.server, done.id).receipts.records
+    evidenced = world.resources.payments.list_receipts(done.id).receipts.records
     by_position = sorted((it.position, it.amount, it.status) for it in evidenced)
     assert by_position == [(0, atomic("10"), "verified"), (1, atomic("15"), "verified")]
     assert {it.transaction_hash for it in evidenced} == {hash}

@@ -28,7 +28,7 @@ def seen(world: Scene, **more: int) -> tuple[PaymentDetails, str]:
 
 
 def receipt_of(world: Scene, payment: PaymentDetails) -> Receipt:
-    evidenced = world.service.payments.list_receipts(world.server, payment.payment.id)
+    evidenced = world.resources.payments.list_receipts(payment.payment.id)
     [receipt] = evidenced.receipts.records
     return receipt
 
@@ -127,7 +127,7 @@ def reserve_nonce_of(world: Scene, outgoing_id: str) -> OutboundTransfer:
     """Do the first step of a worker that sends a transfer."""
     worker = WorkerAuthority(world.environment_id, "sandbox")
     known = world.get(OutboundTransfer, outgoing_id)
-    reserved = world.service.ports.committer.commit(
+    reserved = world.service.parts.ports.committer.commit(
         worker,
         lambda tx, _: reserve_nonce(tx, BASE, get_sender_id(worker, world.chain), known),
     )
@@ -170,7 +170,7 @@ def test_a_release_that_another_transfer_overtook_was_offered_to_nobody(world: S
     world.hold_sends(30)
     other = world.authorized("10.00")
     worker = WorkerAuthority(world.environment_id, "sandbox")
-    outbox = Outbox(world.service.ports, world.service.chains)
+    outbox = Outbox(world.service.parts.ports, world.service.chains)
     outgoing_id = str(world.operation_now(other).outgoing_id)
     assert outbox.ensure_signed(worker, BASE, outgoing_id) is not None
     assert world.get(OutboundTransfer, outgoing_id).slot == release.slot
@@ -206,7 +206,7 @@ def test_a_vaults_transfer_that_is_undone_is_sent_again(world: Scene) -> None:
 
 def test_transfer_and_release_that_are_both_undone_both_come_back(world: Scene) -> None:
     option = world.authorized("25.00")
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     first = world.chain.heads().latest.number
     world.run()
     world.until(payment, "succeeded")

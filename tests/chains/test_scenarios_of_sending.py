@@ -51,7 +51,7 @@ def test_a_refund_that_is_undone_is_sent_again_and_pays_once(world: Scene) -> No
 def test_a_send_goes_from_the_vault_to_a_wallet(world: Scene) -> None:
     to = ToWallet(address=ELSEWHERE)
     new = NewSend(amount="25.00", account_id=world.payer.id, destination=to)
-    created = world.service.sends.create(world.server, new).payment
+    created = world.resources.payments.send(new).payment
     assert (created.status, created.escrow_address) == ("processing", None)
     assert world.held() == (atomic("100"), atomic("25"), atomic("75"))
     world.run()
@@ -68,7 +68,7 @@ def test_a_send_goes_from_the_vault_to_a_wallet(world: Scene) -> None:
 def test_a_send_to_another_vault_makes_no_deposit(world: Scene) -> None:
     to = ToAccount(account_id=world.merchant.id)
     new = NewSend(amount="25.00", account_id=world.payer.id, destination=to)
-    created = world.service.sends.create(world.server, new).payment
+    created = world.resources.payments.send(new).payment
     world.finish()
     assert world.paid(created.id).status == "succeeded"
     assert world.held(world.merchant) == (atomic("25"), 0, atomic("25"))
@@ -78,7 +78,7 @@ def test_a_send_to_another_vault_makes_no_deposit(world: Scene) -> None:
 def test_a_send_without_the_funds_gives_all_back_and_asks_for_a_decision(world: Scene) -> None:
     to = ToWallet(address=ELSEWHERE)
     new = NewSend(amount="25.00", account_id=world.payer.id, destination=to)
-    created = world.service.sends.create(world.server, new)
+    created = world.resources.payments.send(new)
     world.stranger("100.00", to=world.wallet, source=world.vault_address())
     world.finish()
     failed = world.paid(created.payment.id)
@@ -94,10 +94,10 @@ def test_a_send_without_the_funds_gives_all_back_and_asks_for_a_decision(world: 
 
 def test_a_collect_draws_on_a_mandate_through_escrow(world: Scene) -> None:
     approved = NewMandate(vault_id=world.vault_of().id, amount_per_period="40.00", period="month")
-    under = world.service.mandates.create(world.server, world.payer.id, approved).mandate
+    under = world.resources.mandates.create(world.payer.id, approved).mandate
     to = ToAccount(account_id=world.merchant.id)
     new = NewCollect(amount="25.00", mandate_id=under.id, destination=to)
-    created = world.service.collects.create(world.server, new)
+    created = world.resources.payments.collect(new)
     assert created.payment.status == "processing"
     world.finish()
     done = world.paid(created.payment.id)
@@ -159,7 +159,7 @@ def test_a_deposit_beside_one_that_a_stranger_swept_settles_after_a_check(world:
     world.finish()
     assert sorted(till.story) == [("failed", "transaction_failed"), ("settled", None)]
     assert world.newest(till.address) == atomic("2")
-    world.service.deposits.check(world.server, till.account.id, BASE)
+    world.resources.deposits.check(till.account.id, BASE)
     world.finish()
     assert till.story == [("settled", None), ("settled", None)]
     assert world.held() == (atomic("112"), 0, atomic("112"))

@@ -73,7 +73,7 @@ def test_an_environment_of_the_other_mode_is_not_reported(
     )
     for mode, count in (("production", 0), ("sandbox", 1)):
         caplog.clear()
-        StrayTransfers(world.service.ports, {}, mode).on_transfers(BASE, found)
+        StrayTransfers(world.service.parts.ports, {}, mode).on_transfers(BASE, found)
         assert len(alarms(caplog)) == count
 
 

@@ -105,10 +105,10 @@ def test_a_start_that_stopped_anywhere_is_finished_by_the_next(
         live = [item for item in environment.keys if item.revoked_at is None]
         _, page = service.tenants.authenticate_publishable(str(keys.api_key), mode=MODE)
         assert live == [key, page]
-        apps = service.ports.storage.read(
+        apps = service.parts.ports.storage.read(
             DIRECTORY, lambda snapshot: snapshot.get(App, keys.app_id)
         )
-        name = service.ports.storage.read(
+        name = service.parts.ports.storage.read(
             DIRECTORY, lambda snapshot: snapshot.get(PartnerName, PARTNER_ID)
         )
         assert apps is not None

@@ -77,8 +77,8 @@ def test_a_link_to_this_machine_that_nobody_asked_for_is_warned_of_once(
     order = NewPayment(amount="1.00", destination=ToWallet(address=WALLET))
     with caplog.at_level(logging.WARNING):
         for key in ("1", "2"):
-            made = service.payments.create(me, order, idempotency_key=key)
-            assert str(service.links.build_url(made.payment)).startswith(f"{begins}/pay/")
+            made = service.acting_as(me).payments.receive(order, idempotency_key=key)
+            assert str(service.parts.links.build_url(made.payment)).startswith(f"{begins}/pay/")
     said = [record.message for record in caplog.records]
     assert len(said) == warnings
     assert all("public_url" in one for one in said)

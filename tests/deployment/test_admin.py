@@ -346,16 +346,15 @@ def pay_out(deployed: Deployed, environment_id: str) -> str:
     with opened(deployed) as service:
         me, sandbox = service.tenants.system_authority(environment_id), service.sandbox()
         new = NewAccount(external_user_id="eve", subject_type="individual")
-        eve = service.accounts.create(me, new).account.id
+        eve = service.acting_as(me).accounts.create(new).account.id
         sandbox.fund(me, eve, 8453, "USDC", "100.00")
-        service.verifications.simulate_decision(me, eve, "approved")
-        service.capabilities.activate(me, eve, "us_bank_payout")
+        service.acting_as(me).verifications.simulate_decision(eve, "approved")
+        service.acting_as(me).bank_accounts.activate(eve, "us_bank_payout")
         sandbox.advance(me, 120)
         home = NewPostalAddress(
             line1="1 Main St", city="New York", state="NY", postal_code="10001", country="US"
         )
-        made = service.bank_accounts.add(
-            me,
+        made = service.acting_as(me).bank_accounts.add(
             eve,
             NewBankAccount(
                 currency="usd",
@@ -370,8 +369,10 @@ def pay_out(deployed: Deployed, environment_id: str) -> str:
         )
         sandbox.advance(me, 120)
         to = ToBankAccount(bank_account_id=made.id, rail="ach")
-        payment = service.sends.create(
-            me, NewSend(amount="25.00", account_id=eve, destination=to)
-        ).payment
+        payment = (
+            service.acting_as(me)
+            .payments.send(NewSend(amount="25.00", account_id=eve, destination=to))
+            .payment
+        )
         sandbox.advance(me, 60)
         return payment.destination.address

@@ -201,18 +201,20 @@ def test_a_whole_payment_on_the_simulated_chains(tmp_path: Path) -> None:
     service = PaymentsService(storage, KeyRing.parse(ring))
     app = service.tenants.create_app("Shop", "shop")
     me = service.tenants.system_authority(app.environments["sandbox"])
-    shop = service.accounts.create(me, NewAccount(external_user_id="s", subject_type="business"))
+    shop = service.acting_as(me).accounts.create(
+        NewAccount(external_user_id="s", subject_type="business")
+    )
     order = NewPayment(amount="25.00", destination=ToAccount(account_id=shop.account.id))
-    payment = service.payments.create(me, order).payment
+    payment = service.acting_as(me).payments.receive(order).payment
     assert payment.escrow_address is not None
     sandbox = service.sandbox()
     sandbox.transfer(me, 8453, "USDC", "25.00", recipient=payment.escrow_address)
     sandbox.advance(me, 60)
-    assert service.payments.get(me, payment.id).payment.status == "succeeded"
+    assert service.acting_as(me).payments.read(payment.id).payment.status == "succeeded"
     service.close()
 
     reopened = PaymentsService(LmdbStorage(url, RECORD_TYPES), KeyRing.parse(ring))
-    assert reopened.payments.get(me, payment.id).payment.settled == 25_000_000
+    assert reopened.acting_as(me).payments.read(payment.id).payment.settled == 25_000_000
     reopened.close()
 
 

@@ -191,7 +191,7 @@ def run_over_a_socket(plan: Plan) -> Report:
     shop, report = Shop(), Report()
     before = sys.getswitchinterval()
     with (
-        build_server(shop, shop.service.ports.identifiers, threads=2) as server,
+        build_server(shop, shop.service.parts.ports.identifiers, threads=2) as server,
         loaded(shop, plan, report, server.url) as schema,
     ):
         single_requests(schema, report)

@@ -101,7 +101,7 @@ class Shop:
         ]
         self.corners = self._corners()
         self.foreign = self._production(app.environments["production"])
-        self._mark, self._marked_at = self._storage.mark(), self.service.ports.clock.now()
+        self._mark, self._marked_at = self._storage.mark(), self.service.parts.ports.clock.now()
         self.seen: set[str] = set()
         self.rewind()
 
@@ -114,14 +114,14 @@ class Shop:
         """Be as it was when it opened."""
         self._storage.rewind(self._mark)
         self._random.seed(CHANCE + 1)
-        if self.service.ports.clock.now() != self._marked_at:
+        if self.service.parts.ports.clock.now() != self._marked_at:
             self._start()  # a clock goes back with its process alone
             self.service.refresh()
         self.seen = {id for ids in (*self.corners, self.foreign) for id in ids.values()}
 
     def pass_time(self) -> None:
         """Do what is due, and let the chains and timers go on a little."""
-        clock = self.service.ports.clock
+        clock = self.service.parts.ports.clock
         assert isinstance(clock, SandboxClock)
         worker = self.service.worker("sandbox")
         worker.run_through(clock.now() + LITTLE_MS, clock.advance_to)
@@ -132,7 +132,7 @@ class Shop:
 
     def payment_secret(self, payment_id: str) -> str:
         """The client secret of any Payment of the shop's, there or not."""
-        return self.service.ports.tokens.payment_secret(self._claims(payment_id))
+        return self.service.parts.ports.tokens.payment_secret(self._claims(payment_id))
 
     @property
     def settlement(self) -> dict[str, Any]:
@@ -157,15 +157,15 @@ class Shop:
 
     def session_token(self, account_id: str) -> str:
         """A token of a new session of the account, not exchanged yet."""
-        made = self.service.client_sessions.create(
-            self._server, account_id=account_id, expires_in_s=DAY_S, permissions=EVERY_PERMISSION
+        made = self.service.acting_as(self._server).client_sessions.create(
+            account_id=account_id, expires_in_s=DAY_S, permissions=EVERY_PERMISSION
         )
         return made.token
 
     def access_token(self, account_id: str) -> str:
         """A token that opens everything of the account."""
         token = self.session_token(account_id)
-        return self.service.client_sessions.exchange(token, mode="sandbox").access_token
+        return self.service.client_tokens.exchange(token, mode="sandbox").access_token
 
     @property
     def _server(self) -> Authority:
@@ -220,10 +220,14 @@ class Shop:
         """What another environment has."""
         service, authority = self.service, self.service.tenants.system_authority(environment_id)
         new = NewAccount(external_user_id="stranger", subject_type="individual")
-        made = service.accounts.create(authority, new)
-        payment = service.payments.create(
-            authority, NewPayment(amount="1.00", destination=ToAccount(account_id=made.account.id))
-        ).payment
+        made = service.acting_as(authority).accounts.create(new)
+        payment = (
+            service.acting_as(authority)
+            .payments.receive(
+                NewPayment(amount="1.00", destination=ToAccount(account_id=made.account.id))
+            )
+            .payment
+        )
         return {
             "accountId": made.account.id,
             "vaultId": made.vaults[0].id,

@@ -195,7 +195,7 @@ def close(service: Bench, call: ApiCall[None, None]) -> Response:
 
 def read(service: Bench, call: ApiCall[None, None]) -> Response:
     id = call.path["paymentId"]
-    thing = service.ports.storage.read(call.authority.partition, lambda tx: tx.get(Thing, id))
+    thing = service.parts.ports.storage.read(call.authority.partition, lambda tx: tx.get(Thing, id))
     if thing is None:
         raise NotFound("payment")
     return call.answer(view(thing))
@@ -274,7 +274,7 @@ class Bench(PaymentsService):
             clock=clock or FixedClock(),
             **({"transport": SocketTransport(authorities())} | ports),
         )
-        self.things = Things(self.ports.storage, self.ports.committer)
+        self.things = Things(self.parts.ports.storage, self.parts.ports.committer)
 
     def out_of_reach(self) -> None:
         """Storage answers nobody from now on."""
@@ -283,8 +283,8 @@ class Bench(PaymentsService):
             raise StorageUnavailable("no route to host")
 
         self.check_ready = refuse
-        self.ports.storage.read = refuse  # type: ignore[method-assign,assignment]
-        self.ports.storage.transact = refuse  # type: ignore[method-assign,assignment]
+        self.parts.ports.storage.read = refuse  # type: ignore[method-assign,assignment]
+        self.parts.ports.storage.transact = refuse  # type: ignore[method-assign,assignment]
 
 
 @cache
@@ -313,8 +313,7 @@ class Door:
             environment_id, "restricted", "narrow", scopes=["v2:accounts"]
         )
         self.partition = environment_id
-        account = self.service.accounts.create(
-            tenants.system_authority(environment_id),
+        account = self.service.acting_as(tenants.system_authority(environment_id)).accounts.create(
             NewAccount(external_user_id="user-1", subject_type="individual"),
         )
         self.account_id = account.account.id
@@ -387,9 +386,9 @@ class Door:
             "environment_id": self.partition,
             "subject": payment_id,
             "api_version": self.environment.api_version,
-            "expires_at": self.service.ports.clock.now() + 1,
+            "expires_at": self.service.parts.ports.clock.now() + 1,
         }
-        return self.service.ports.tokens.payment_secret(Claims(**{**facts, **claims}))
+        return self.service.parts.ports.tokens.payment_secret(Claims(**{**facts, **claims}))
 
     def _answered(self, environ: dict[str, Any], valid: bool) -> Seen:
         stream = environ["wsgi.input"]
@@ -410,7 +409,7 @@ class Door:
         given = {name.lower(): value for name, value in headers}
         seen = Seen(int(status[:3]), given | ({"set-cookie": cookies} if cookies else {}), body)
         sent = stream.getvalue() if isinstance(stream, io.BytesIO) else b""
-        document = described(self.service.ports.versions, seen.headers["service-version"])
+        document = described(self.service.parts.ports.versions, seen.headers["service-version"])
         document.check(environ, sent, seen.status, seen.headers, seen.body)
         return seen
 

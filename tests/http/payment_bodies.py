@@ -64,7 +64,7 @@ def receive(checkout: Checkout, **changes: Any) -> dict[str, Any]:
 
 def stored(checkout: Checkout) -> tuple[int, int]:
     """How many Payments there are, and how many stored answers."""
-    partition, read = checkout.door.partition, checkout.door.service.ports.storage.read
+    partition, read = checkout.door.partition, checkout.door.service.parts.ports.storage.read
     payments = read(partition, lambda s: s.find(Payment, "by_created", limit=100)).records
     answers = read(partition, lambda s: s.find(StoredResponse, "by_expiry", limit=100)).records
     return len(payments), len(answers)

@@ -71,4 +71,4 @@ class Shop(Door):
             payments = snapshot.find(Payment, "by_created", limit=100).records
             return len(payments), len(snapshot.find(StoredResponse, "by_expiry").records)
 
-        return self.service.ports.storage.read(self.partition, look)
+        return self.service.parts.ports.storage.read(self.partition, look)

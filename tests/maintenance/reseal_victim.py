@@ -37,7 +37,7 @@ def main() -> None:
     shop = Shop(Stepping(path, RECORD_TYPES))
     shop.start_again(*keys)
     service = shop.service
-    done = Resealer(service.ports).run()
+    done = Resealer(service.parts.ports).run()
     print("done", sum(done.changed.values()), flush=True)
 
 

@@ -55,7 +55,7 @@ class Shop(World):
         """Open, and make Payments: four of five are paid and released."""
         self.open("bench")
         self.fund("1000000.00")
-        self.service.webhooks.create(self.server, url=HOOK, subscribed_events=())
+        self.service.acting_as(self.server).webhooks.create(url=HOOK, subscribed_events=())
         for number in range(payments):
             order = {"metadata": {"order": f"№ {number}"}, "reference": f"order {number}"}
             if number % 5 == 4:

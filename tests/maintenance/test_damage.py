@@ -71,7 +71,7 @@ def test_senders_are_stopped_and_parked_jobs_are_listed_beside_a_damaged_job(
     jobs = [one for one in scan_all(shop.storage, Job) if one.record.lane.startswith("sender:")]
     assert len(jobs) == 3
     reported = damage(path, jobs[1])
-    stopped = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
+    stopped = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
     assert alarms(caplog) == [reported]
     left = {jobs[0].record.id, jobs[2].record.id}
     assert {one.job.id for one in stopped} == left
@@ -86,7 +86,7 @@ def test_a_sender_whose_environment_is_damaged_is_reported_and_not_asked_for(
     shop.authorized("5.00")
     shop.run()
     assert len(list(scan_all(shop.storage, Sender))) == 1
-    chain = SimulatedChain(BASE, shop.service.ports)
+    chain = SimulatedChain(BASE, shop.service.parts.ports)
     (place,) = [
         one for one in scan_all(shop.storage, Environment) if one.partition == shop.environment_id
     ]
@@ -104,7 +104,7 @@ def test_a_purge_ends_well_beside_a_damaged_event_and_says_what_stays(
     shop.system.advance(400 * DAY // 1_000)  # without a year of scans in between
     shop.run()
     caplog.clear()  # the worker's own purge says the same
-    RetentionPurge(shop.service.ports).run(Retention())
+    RetentionPurge(shop.service.parts.ports).run(Retention())
     assert alarms(caplog) == [
         f"ALARM: a record of {shop.environment_id} cannot be read; its events are not purged"
     ]

@@ -27,7 +27,7 @@ def world(storage: Storage) -> World:
 
 
 def rows_of(world: World) -> DamagedRows:
-    return DamagedRows(world.service.ports, RECORD_TYPES)
+    return DamagedRows(world.service.parts.ports, RECORD_TYPES)
 
 
 def spoiled(world: World) -> tuple[DamagedRow, Payment]:
@@ -70,7 +70,7 @@ def test_a_row_is_repaired_from_a_document(world: World) -> None:
     after = world.paid(before.id)
     assert after == attrs.evolve(before, version=damaged.version + 1)
     assert check_rows(world.storage, RECORD_TYPES).damaged == ()
-    found = [details.payment for details in world.service.payments.list(world.server).records]
+    found = [details.payment for details in world.resources.payments.list().records]
     assert after in found and len(found) == 3
     assert world.get(RowRepair, repair.id) == RowRepair(
         id=repair.id,
@@ -83,7 +83,7 @@ def test_a_row_is_repaired_from_a_document(world: World) -> None:
         document_sha256=hashlib.sha256(encode_body(damaged)).hexdigest(),
         created_at=repair.created_at,
     )
-    world.service.payments.cancel(world.server, before.id)
+    world.resources.payments.cancel(before.id)
 
 
 def test_a_document_that_cannot_be_read_or_is_of_another_record_repairs_nothing(

@@ -23,7 +23,7 @@ def operators(shop: Shop) -> Operators:
 
 def made_for(shop: Shop) -> Operators:
     service = shop.service
-    return Operators(service.ports, CHEAP)
+    return Operators(service.parts.ports, CHEAP)
 
 
 def refused(operators: Operators, username: str, password: str, mode: str = "sandbox") -> None:
@@ -96,7 +96,7 @@ def test_an_environment_has_one_operator_and_a_name_one_owner(
 def test_a_new_password_ends_the_old_one_and_what_began_with_it(
     shop: Shop, operators: Operators
 ) -> None:
-    sessions = OperatorSessions(shop.service.ports, operators)
+    sessions = OperatorSessions(shop.service.parts.ports, operators)
     first = operators.create(shop.environment_id, "ann")
     begun = sessions.begin("ann", first.password, mode="sandbox")
     assert sessions.authenticate(begun.token, mode="sandbox")[1].id == begun.session.id
@@ -141,7 +141,7 @@ def test_neither_the_password_nor_its_hash_shows(shop: Shop, operators: Operator
 
 
 def test_the_default_cost_is_not_a_cheap_one(shop: Shop) -> None:
-    costly = Operators(shop.service.ports)
+    costly = Operators(shop.service.parts.ports)
     stored: Any = costly.create(shop.environment_id, "ann").operator
     assert isinstance(stored, Operator)
     assert "m=65536,t=2,p=1" in stored.password_hash

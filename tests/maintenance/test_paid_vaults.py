@@ -38,11 +38,11 @@ def test_a_vault_that_paid_before_is_marked_once(world: World) -> None:
     forget_deployment(world, world.vault_of())
     world.system.advance(60)
     reported: dict[str, int] = {}
-    assert mark_paid_vaults(world.service.ports, progress=reported.__setitem__) == 1
+    assert mark_paid_vaults(world.service.parts.ports, progress=reported.__setitem__) == 1
     assert reported == {"funding_operations": 1, "payments": 1}
     assert statuses(world) == ["deployed", "counterfactual"]
     assert world.vault_of().updated_at == world.clock.now()
-    assert mark_paid_vaults(world.service.ports) == 0
+    assert mark_paid_vaults(world.service.parts.ports) == 0
 
 
 def test_a_vault_that_refunded_or_sent_has_paid_too(world: World) -> None:
@@ -55,15 +55,15 @@ def test_a_vault_that_refunded_or_sent_has_paid_too(world: World) -> None:
         destination=ToWallet(address=OTHER_WALLET),
         chain_id=BASE,
     )
-    for pay in (lambda: None, lambda: world.service.sends.create(world.server, send)):
+    for pay in (lambda: None, lambda: world.resources.payments.send(send)):
         pay()
         world.finish()
         assert statuses(world) == ["deployed", "deployed"]
         forget_deployment(world, world.vault_of(world.merchant))
-        assert mark_paid_vaults(world.service.ports) == 1
+        assert mark_paid_vaults(world.service.parts.ports) == 1
 
 
 def test_a_payment_that_has_not_moved_yet_deploys_nothing(world: World) -> None:
     world.authorized("25.00")
-    assert mark_paid_vaults(world.service.ports) == 0
+    assert mark_paid_vaults(world.service.parts.ports) == 0
     assert statuses(world) == ["counterfactual", "counterfactual"]

@@ -57,7 +57,7 @@ def memory_shop() -> Shop:
 
 
 def purge(shop: World, **more: Any) -> dict[str, int]:
-    return dict(RetentionPurge(shop.service.ports).run(Retention(), **more).records)
+    return dict(RetentionPurge(shop.service.parts.ports).run(Retention(), **more).records)
 
 
 def stored(shop: World, kind: type[R]) -> dict[str, R]:
@@ -112,33 +112,32 @@ def test_a_payment_goes_with_all_that_is_its_own(shop: Shop) -> None:
 def test_what_is_gone_is_not_found(memory_shop: Shop) -> None:
     shop = memory_shop
     payer = Payer(shop)
-    url = shop.service.links.build_url(payer.payment.payment)
+    url = shop.service.parts.links.build_url(payer.payment.payment)
     assert url is not None
     expire(shop)
     grow_old(shop)
     purge(shop)
     with pytest.raises(NotFound):
-        shop.service.payments.get(shop.server, payer.id)
+        shop.resources.payments.read(payer.id)
     with pytest.raises(NotFound):
-        shop.service.checkout.exchange(url.rpartition("/")[2], mode="sandbox")
+        shop.service.checkout.exchange_link(url.rpartition("/")[2], mode="sandbox")
     with pytest.raises(NotFound):
-        shop.service.checkout.get_payment(authority_of(shop, payer.secret), payer.id)
-    assert shop.service.payments.list(shop.server).records == ()
+        shop.service.acting_as(authority_of(shop, payer.secret)).public_payments.read(payer.id)
+    assert shop.resources.payments.list().records == ()
 
 
 def test_a_stored_answer_stays_as_it_is(memory_shop: Shop) -> None:
     shop = memory_shop
     new = NewPayment(amount="1.00", destination=ToAccount(account_id=shop.merchant.id))
-    create = shop.service.payments.create
     keys = [attrs.evolve(once("k"), retention_ms=400 * DAY) for _ in range(2)]
-    create(shop.server, new, idempotency_key=keys[0])
+    shop.resources.payments.receive(new, idempotency_key=keys[0])
     expire(shop)
     grow_old(shop)
     before = stored(shop, StoredResponse)
     assert purge(shop)["payments"] == 1
     assert stored(shop, StoredResponse) == before
     with pytest.raises(AlreadyResponded):
-        create(shop.server, new, idempotency_key=keys[1])
+        shop.resources.payments.receive(new, idempotency_key=keys[1])
 
 
 def paid_late(shop: World, payment: PaymentDetails) -> None:
@@ -181,9 +180,7 @@ STAYS: dict[str, Callable[[World, PaymentDetails], Any]] = {
     "given nothing": given_nothing,
     "authorized in vain": authorized_and_failed,
     "authorized and withdrawn": authorized_and_withdrawn,
-    "cancelled": lambda shop, payment: shop.service.payments.cancel(
-        shop.server, payment.payment.id
-    ),
+    "cancelled": lambda shop, payment: shop.resources.payments.cancel(payment.payment.id),
 }
 
 
@@ -289,7 +286,7 @@ def test_a_purge_that_is_cut_off_leaves_whole_payments_and_is_run_again(
     for at in range(1, 8):
         faulty = Scannable(shop.storage, at, fault, ("transact",))
         with suppress(Crashed, CommitUnknown):
-            RetentionPurge(shop.restarted(faulty).ports).run(Retention())
+            RetentionPurge(shop.restarted(faulty).parts.ports).run(Retention())
         left, gone = set(stored(shop, Payment)), set(stored(shop, PurgedPayment))
         assert len(left | gone) == 3 and not left & gone
         for kind in (PaymentLink, PaymentOption, FundingOperation, TrackedTransaction):
@@ -362,7 +359,7 @@ def find(shop: World, payment: PaymentDetails) -> None:
         recipient=str(payment.payment.escrow_address),
         amount_atomic=1,
     )
-    ReceiptDiscovery(shop.service.ports, "sandbox").on_transfers(BASE, [transfer])
+    ReceiptDiscovery(shop.service.parts.ports, "sandbox").on_transfers(BASE, [transfer])
 
 
 def test_a_transfer_to_a_purged_escrow_is_reported(
@@ -404,7 +401,7 @@ def test_an_expiry_that_comes_after_the_purge_ends(memory_shop: Shop) -> None:
     purge(shop)
     job = NewJob("timers", EXPIRE_PAYMENT, "expiry:late", shop.clock.now(), payment.payment.id)
     authority = WorkerAuthority(shop.environment_id, "sandbox")
-    shop.service.ports.committer.commit(authority, lambda *_: Decision(None, jobs=(job,)))
+    shop.service.parts.ports.committer.commit(authority, lambda *_: Decision(None, jobs=(job,)))
     shop.run()
     assert [j for j in stored(shop, Job).values() if j.kind == EXPIRE_PAYMENT] == []
 

@@ -38,7 +38,7 @@ DAY_S = DAY // 1_000
 
 
 def purger(shop: Shop) -> RetentionPurge:
-    return RetentionPurge(shop.service.ports)
+    return RetentionPurge(shop.service.parts.ports)
 
 
 def count(storage: Storage, kind: type[Record]) -> int:
@@ -52,11 +52,11 @@ def census(shop: Shop, kinds: set[type[Record]]) -> dict[str, int]:
 def filled(shop: Shop) -> Shop:
     """One of everything that is purged, reported and finished; and a Payment that was paid."""
     answered = IdempotentRequest("answer", "print", lambda _: Response(201, b"x", "2026-09-09"))
-    endpoint, _ = shop.service.webhooks.create(
-        shop.server, url=HOOK, subscribed_events=(), idempotency_key=answered
+    endpoint, _ = shop.resources.webhooks.create(
+        url=HOOK, subscribed_events=(), idempotency_key=answered
     )
-    shop.service.webhooks.rotate_secret(shop.server, endpoint.id)
-    shop.service.wallets.challenge(shop.server, shop.payer.id, address=WALLET, chain_type="evm")
+    shop.resources.webhooks.rotate_secret(endpoint.id)
+    shop.resources.wallets.create_challenge(shop.payer.id, address=WALLET, chain_type="evm")
     shop.authorized("5.00")
     shop.finish()
     return shop
@@ -136,7 +136,7 @@ def test_an_event_that_is_still_to_be_delivered_stays_with_its_deliveries(
         created.record.name, created.record.payload, created.record.api_version,
         created.record.account_id,
     )  # fmt: skip
-    shop.service.ports.committer.commit(  # one job reports both
+    shop.service.parts.ports.committer.commit(  # one job reports both
         WorkerAuthority(created.partition, "sandbox"),
         lambda tx, id_sequence: Decision(None, events=(again, again)),
     )
@@ -172,7 +172,7 @@ def test_an_event_that_was_sent_again_lately_stays(memory_busy: Shop) -> None:
     (event, *_), before = list(scan_all(shop.storage, Event)), count(shop.storage, Event)
     assert before > 1
     idle(shop, 100)
-    shop.service.webhook_events.resend(shop.server, event.record.id)
+    shop.resources.events.resend(event.record.id)
     shop.run()
     purger(shop).run(Retention())
     assert event.record.id in {one.record.id for one in scan_all(shop.storage, Event)}
@@ -184,22 +184,22 @@ def test_a_recovery_finds_nothing_to_send_of_what_was_purged(memory_busy: Shop) 
     idle(shop, 100)
     purger(shop).run(Retention())
     since = shop.clock.now() - 30 * DAY
-    shop.service.webhook_events.recover(shop.server, delivery.record.endpoint_id, since)
+    shop.resources.webhooks.recover(delivery.record.endpoint_id, since)
     shop.run()
     assert count(shop.storage, Delivery) == 0
 
 
 def test_a_session_that_went_opens_nothing(memory_busy: Shop) -> None:
     shop = memory_busy
-    created = shop.service.client_sessions.create(
-        shop.server, account_id=shop.payer.id, expires_in_s=60, permissions=("account:read",)
+    created = shop.resources.client_sessions.create(
+        account_id=shop.payer.id, expires_in_s=60, permissions=("account:read",)
     )
     idle(shop, 100)
     purger(shop).run(Retention())
     with pytest.raises(Unauthorized):
-        shop.service.client_sessions.exchange(created.token, mode="sandbox")
+        shop.service.client_tokens.exchange(created.token, mode="sandbox")
     with pytest.raises(NotFound):
-        shop.service.client_sessions.revoke(shop.server, created.session.id)
+        shop.resources.client_sessions.revoke(created.session.id)
 
 
 @pytest.mark.parametrize("short", [{"events_ms": 30 * DAY}, {"sessions_ms": DAY}])

@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
     storage.migrate()
     shop = Shop(storage).open()
     for number in range(ENDPOINTS):
-        shop.service.webhooks.create(shop.server, url=f"{HOOK}/{number}", subscribed_events=())
+        shop.resources.webhooks.create(url=f"{HOOK}/{number}", subscribed_events=())
     for _ in range(PAYMENTS):
         shop.payment()
     storage.close()
@@ -46,12 +46,12 @@ def assert_all_opens(path: Path, *keys: str) -> MasterKeyUsage:
     service = shop.service
     payments = [one.record for one in scan_all(storage, Payment)]
     for payment in payments:
-        code = (service.links.build_url(payment) or "").rpartition("/")[2]
-        assert service.checkout.exchange(code, mode="sandbox").payment_id == payment.id
+        code = (service.parts.links.build_url(payment) or "").rpartition("/")[2]
+        assert service.checkout.exchange_link(code, mode="sandbox").payment_id == payment.id
     assert len(list(scan_all(storage, PaymentLink))) == len(payments) == PAYMENTS
     for endpoint in scan_all(storage, Endpoint):
-        assert open_secrets(service.ports.key_ring, endpoint.record)
-    seals = Resealer(service.ports).report()
+        assert open_secrets(service.parts.ports.key_ring, endpoint.record)
+    seals = Resealer(service.parts.ports).report()
     assert seals.broken_count == 0
     storage.close()
     return seals

@@ -32,7 +32,7 @@ SEALED = {"webhook_endpoints", "payments", "idempotency"}
 
 def resealing(shop: Shop) -> Resealer:
     service = shop.service
-    return Resealer(service.ports)
+    return Resealer(service.parts.ports)
 
 
 def report(shop: Shop) -> MasterKeyUsage:
@@ -60,16 +60,18 @@ class Sealed:
     def assert_all_opens(self) -> None:
         service, shop = self.shop.service, self.shop
         (payment,) = [one.record for one in scan_all(shop.storage, Payment)]
-        url = service.links.build_url(payment)
+        url = service.parts.links.build_url(payment)
         assert url is not None
         assert url.endswith(self.code)
-        assert service.checkout.exchange(self.code, mode="sandbox").payment_id == payment.id
+        assert service.checkout.exchange_link(self.code, mode="sandbox").payment_id == payment.id
         (endpoint,) = [one.record for one in scan_all(shop.storage, Endpoint)]
         assert [
-            secret for secret, _ in open_secrets(service.ports.key_ring, endpoint)
+            secret for secret, _ in open_secrets(service.parts.ports.key_ring, endpoint)
         ] == self.secrets
         with pytest.raises(AlreadyResponded) as replayed:
-            service.payments.create(shop.server, new_payment(shop), idempotency_key=request())
+            service.acting_as(shop.server).payments.receive(
+                new_payment(shop), idempotency_key=request()
+            )
         assert replayed.value.answer.body == b"the answer"
 
 
@@ -79,13 +81,11 @@ def sealed(shop: Shop) -> Sealed:
 
 
 def seal(shop: Shop) -> Sealed:
-    details = shop.service.payments.create(
-        shop.server, new_payment(shop), idempotency_key=request()
-    )
-    url = shop.service.links.build_url(details.payment)
+    details = shop.resources.payments.receive(new_payment(shop), idempotency_key=request())
+    url = shop.service.parts.links.build_url(details.payment)
     assert url is not None
-    endpoint, first = shop.service.webhooks.create(shop.server, url=HOOK, subscribed_events=())
-    _, second = shop.service.webhooks.rotate_secret(shop.server, endpoint.id, overlap_s=3_600)
+    endpoint, first = shop.resources.webhooks.create(url=HOOK, subscribed_events=())
+    _, second = shop.resources.webhooks.rotate_secret(endpoint.id, overlap_s=3_600)
     return Sealed(shop, url.rpartition("/")[2], [second, first])
 
 
@@ -131,7 +131,7 @@ def test_one_link_has_one_row_whatever_key_found_it(sealed: Sealed) -> None:
     resealing(shop).run()
     (after,) = scan_all(shop.storage, PaymentLink)
     assert after.record.id != before.record.id
-    assert after.record.id in shop.service.links.candidate_digests(sealed.code)[:1]
+    assert after.record.id in shop.service.parts.links.candidate_digests(sealed.code)[:1]
     assert (after.record.payment_id, after.record.mode) == (
         before.record.payment_id, before.record.mode,
     )  # fmt: skip
@@ -185,7 +185,7 @@ def test_what_changes_meanwhile_is_looked_at_again_and_wins(racing: Sealed) -> N
     (endpoint,) = scan_all(shop.storage, Endpoint)
 
     def rotate() -> None:
-        _, secret = shop.service.webhooks.rotate_secret(shop.server, endpoint.record.id)
+        _, secret = shop.resources.webhooks.rotate_secret(endpoint.record.id)
         racing.secrets = [secret]
 
     assert isinstance(shop.storage, Racing)
@@ -268,7 +268,7 @@ def test_tokens_and_client_secrets_open_as_long_as_their_key_is_in_the_ring(shop
     with pytest.raises(Unauthorized):
         shop.service.checkout.authenticate(secret, mode="sandbox")
     with pytest.raises(NotFound):
-        shop.service.checkout.exchange("x" * 48, mode="sandbox")
+        shop.service.checkout.exchange_link("x" * 48, mode="sandbox")
 
 
 def test_neither_secrets_nor_digests_show(shop: Shop) -> None:

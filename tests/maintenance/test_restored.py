@@ -47,7 +47,7 @@ def sent(shop: Shop) -> list[str | None]:
 def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) -> None:
     shop.authorized("5.00")
     shop.authorized("6.00")
-    stopped = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
+    stopped = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
     assert len(stopped) == 2
     shop.finish()
     assert sent(shop) == [None, None]
@@ -58,7 +58,7 @@ def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) ->
         one.job.id for one in stopped
     }
     for one in stopped:
-        retry(shop.service.ports.committer, shop.clock, one.partition, one.job.id)
+        retry(shop.service.parts.ports.committer, shop.clock, one.partition, one.job.id)
     shop.finish()
     assert None not in sent(shop)
     balance = shop.balance_now()
@@ -69,13 +69,13 @@ def test_a_sender_that_has_nothing_to_do_is_stopped_too(shop: Shop) -> None:
     shop.authorized("5.00")
     shop.finish()
     before = sent(shop)
-    (stopped,) = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
-    again = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
+    (stopped,) = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
+    again = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
     assert [one.job.id for one in again] == [stopped.job.id]
     shop.authorized("6.00")
     shop.finish()
     assert [hash for hash in sent(shop) if hash] == before
-    retry(shop.service.ports.committer, shop.clock, stopped.partition, stopped.job.id)
+    retry(shop.service.parts.ports.committer, shop.clock, stopped.partition, stopped.job.id)
     shop.finish()
     assert None not in sent(shop)
     assert list_parked_jobs(shop.storage, "sandbox") == ()
@@ -83,9 +83,9 @@ def test_a_sender_that_has_nothing_to_do_is_stopped_too(shop: Shop) -> None:
 
 def test_stopping_twice_names_the_same_and_leaves_another_mode_alone(shop: Shop) -> None:
     shop.authorized("5.00")
-    assert stop_sending(shop.storage, shop.service.ports.committer, "production") == ()
-    first = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
-    again = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
+    assert stop_sending(shop.storage, shop.service.parts.ports.committer, "production") == ()
+    first = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
+    again = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
     assert [one.job.id for one in first] == [one.job.id for one in again]
     assert len(first) == 1
 
@@ -95,7 +95,7 @@ def test_a_sender_that_the_chain_is_ahead_of_is_reported(shop: Shop, more: int) 
     shop.authorized("5.00")
     shop.run()
     ((partition, sender),) = [(one.partition, one.record) for one in scan_all(shop.storage, Sender)]
-    chain = Ahead(BASE, shop.service.ports)
+    chain = Ahead(BASE, shop.service.parts.ports)
     chain.more = more + sender.next_slot - 1
     chains: Mapping[int, Any] = {BASE: chain}
     found = find_senders_behind_chain(shop.storage, chains, "sandbox")
@@ -123,12 +123,12 @@ def test_a_slot_that_was_unsigned_in_the_backup_and_is_used_is_reported(
         shop.authorized("5.00")
         shop.finish()
     before = sum(one.record.next_slot for one in scan_all(shop.storage, Sender))
-    shop.service = shop.restarted(chains={BASE: Unsigned(BASE, shop.service.ports)})
+    shop.service = shop.restarted(chains={BASE: Unsigned(BASE, shop.service.parts.ports)})
     shop.authorized("6.00")
     shop.run()
     (sender,) = [one.record for one in scan_all(shop.storage, Sender)]
     assert sender.next_slot == before + 1
-    chain = Ahead(BASE, shop.service.ports)
+    chain = Ahead(BASE, shop.service.parts.ports)
     chain.more = before + used - 1
     found = find_senders_behind_chain(shop.storage, {BASE: chain}, "sandbox")
     assert [one.forgotten_count for one in found] == ([used] if used else [])

@@ -48,7 +48,7 @@ def stored_now(world: World) -> int:
 
 def counter_of(world: World, storage: Storage | None = None, rows: int = 7) -> StoredBytesCounter:
     """A counter of pages of a few rows, in a process of its own."""
-    ports = world.restarted(storage).ports
+    ports = world.restarted(storage).parts.ports
     return StoredBytesCounter(ports, RECORD_TYPES, page_rows=rows)
 
 
@@ -104,7 +104,7 @@ def test_metadata_that_comes_and_goes_is_counted(shop: Shop) -> None:
     empty = count_all(shop)
     account = shop.account("new", metadata=METADATA)
     assert count_again(shop) > empty + 2 * 1_000  # the account's own, and its event's
-    shop.service.accounts.update(shop.server, account.id, metadata=None)
+    shop.resources.accounts.change(account.id, metadata=None)
     full = count_again(shop)
 
     def forget(tx: object) -> None:
@@ -201,12 +201,12 @@ def test_nothing_is_counted_of_an_environment_that_is_none(memory_shop: Shop) ->
 def test_the_worker_counts_every_hour_and_a_purge_ends_the_refusals(light_world: World) -> None:
     """Nobody runs a command: what is written fills the environment, and what ends empties it."""
     world = light_world
-    tenants, accounts = world.service.tenants, world.service.accounts
+    tenants = world.service.tenants
     assert world.environment.stored_bytes is None
     world.advance_until(lambda: world.environment.stored_bytes is not None, 3_600)
     for number in range(12):
         new = NewAccount(subject_type="individual", metadata=METADATA)
-        accounts.create(world.server, new, idempotency_key=f"key {number}")
+        world.resources.accounts.create(new, idempotency_key=f"key {number}")
     held = world.system_authority
     first = world.environment.counted_at
     world.advance_until(lambda: world.environment.counted_at != first, 3_600)
@@ -215,10 +215,12 @@ def test_the_worker_counts_every_hour_and_a_purge_ends_the_refusals(light_world:
     tenants.set_storage_limit(world.environment_id, full)
     for authority in (held, world.server, world.system_authority):
         with pytest.raises(StorageLimitReached) as refused:
-            accounts.create(authority, NewAccount(subject_type="individual"))
+            world.service.acting_as(authority).accounts.create(
+                NewAccount(subject_type="individual")
+            )
         assert (refused.value.stored_bytes, refused.value.limit_bytes) == (full, full)
     replayed = NewAccount(subject_type="individual", metadata=METADATA)
-    assert accounts.create(world.server, replayed, idempotency_key="key 0").account.metadata
+    assert world.resources.accounts.create(replayed, idempotency_key="key 0").account.metadata
     stale = world.system_authority  # it still has the full environment
     world._move(world.clock.now() + 91 * DAY)  # events and answers have ended
 
@@ -227,7 +229,7 @@ def test_the_worker_counts_every_hour_and_a_purge_ends_the_refusals(light_world:
         return stored is not None and stored < full - 12 * 1_000
 
     world.advance_until(has_room, 3_600)
-    accounts.create(stale, NewAccount(subject_type="individual"))
+    world.service.acting_as(stale).accounts.create(NewAccount(subject_type="individual"))
 
 
 def test_money_goes_on_at_the_storage_limit(light_world: World) -> None:
@@ -248,16 +250,32 @@ def test_money_goes_on_at_the_storage_limit(light_world: World) -> None:
 
 
 def test_what_takes_no_room_goes_on_in_the_library(memory_world: World) -> None:
-    world, accounts = memory_world, memory_world.service.accounts
+    world = memory_world
     account = world.account("full", metadata=METADATA)
     world.service.tenants.set_storage_limit(world.environment_id, 0)
     count_all(world)
     with pytest.raises(StorageLimitReached):
-        accounts.update(world.server, account.id, metadata={"a": 1})
-    accounts.update(world.server, account.id, email="new@shop.example")
-    assert accounts.update(world.server, account.id, metadata={}).account.metadata == {}
-    assert accounts.update(world.server, account.id, metadata=None).account.metadata is None
-    closed = accounts.update(world.server, account.id, status="suspended").account
+        memory_world.service.acting_as(world.server).accounts.change(account.id, metadata={"a": 1})
+    memory_world.service.acting_as(world.server).accounts.change(
+        account.id, email="new@shop.example"
+    )
+    assert (
+        memory_world.service.acting_as(world.server)
+        .accounts.change(account.id, metadata={})
+        .account.metadata
+        == {}
+    )
+    assert (
+        memory_world.service.acting_as(world.server)
+        .accounts.change(account.id, metadata=None)
+        .account.metadata
+        is None
+    )
+    closed = (
+        memory_world.service.acting_as(world.server)
+        .accounts.change(account.id, status="suspended")
+        .account
+    )
     assert closed.status == "suspended"
 
 
@@ -268,7 +286,7 @@ def test_an_environment_that_is_nearly_full_is_named_in_the_log(
     stored = count_all(memory_shop)
     limit = int(stored / share)
     memory_shop.service.tenants.set_storage_limit(memory_shop.environment_id, limit)
-    ports = memory_shop.restarted().ports
+    ports = memory_shop.restarted().parts.ports
     heard = Heard()
     counter = StoredBytesCounter(evolve(ports, telemetry=heard), RECORD_TYPES)
     memory_shop._move(memory_shop.clock.now() + HOUR)

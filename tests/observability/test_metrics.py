@@ -216,7 +216,7 @@ def test_the_alert_of_a_stale_scan_sees_a_chain_that_was_never_scanned(
 def test_each_count_of_stored_bytes_is_reported_without_its_environment(metrics: Metrics) -> None:
     door = Door(telemetry=metrics)
     partition = door.partition
-    counter = StoredBytesCounter(door.service.ports, RECORD_TYPES)
+    counter = StoredBytesCounter(door.service.parts.ports, RECORD_TYPES)
     assert counter.run(partition) is False
     stored = door.service.tenants.get_environment(partition).stored_bytes
     assert stored is not None
@@ -295,7 +295,7 @@ def test_a_queue_lags_by_what_waits_longest(metrics: Metrics) -> None:
     door = Door()
     metrics.watch(door.service, "sandbox")
     door.service.worker("sandbox")  # has every chain scanned from now on
-    door.service.ports.clock.advance(90)  # type: ignore[attr-defined]
+    door.service.parts.ports.clock.advance(90)  # type: ignore[attr-defined]
     assert value(metrics, "payments_queue_lag_seconds", queue="chain") == 90
     assert value(metrics, "payments_queue_lag_seconds", queue="webhooks") == 0
     assert value(metrics, "payments_storage_up") == 1
@@ -313,7 +313,7 @@ def test_a_scrape_does_not_wait_for_storage_that_hangs(
         asked.append(queue)
         hangs.wait(30)
 
-    monkeypatch.setattr(door.service.ports.storage, "next_due", hanging)
+    monkeypatch.setattr(door.service.parts.ports.storage, "next_due", hanging)
     monkeypatch.setattr(backlog, "MAX_WAIT_S", 0.05)
     metrics.watch(door.service, "sandbox")
     began = time.monotonic()
@@ -334,7 +334,7 @@ def test_a_scrape_shows_that_storage_is_out_of_reach(
     def refuse(queue: str, after: object = None) -> None:
         raise StorageUnavailable("no route")
 
-    monkeypatch.setattr(door.service.ports.storage, "next_due", refuse)
+    monkeypatch.setattr(door.service.parts.ports.storage, "next_due", refuse)
     metrics.watch(door.service, "sandbox")
     assert value(metrics, "payments_storage_up") == 0
 

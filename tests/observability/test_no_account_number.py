@@ -120,18 +120,18 @@ def test_no_trace_webhook_page_or_answer_holds_an_account_number(metrics: Metric
     for planted in (PLANTED, REFUSED, TOO_LONG, number):
         assert not [text for text in texts if planted in text], planted
 
-    row = shop.door.service.ports.storage.read(
+    row = shop.door.service.parts.ports.storage.read(
         shop.door.partition, lambda snapshot: snapshot.get(BankAccount, answers[0].json["id"])
     )
     assert row is not None
-    details = open_details(shop.door.service.ports.key_ring, row)
+    details = open_details(shop.door.service.parts.ports.key_ring, row)
     assert details.account_number == PLANTED
     order = PayoutOrder(key="k", rail="ach", amount_cents=1, recipient=details)
     registration = AccountRegistration(
         key="k", account=details, bank_name=None, address=row.address
     )
     authority = shop.door.service.tenants.system_authority(shop.door.partition)
-    opened = shop.door.service.onramp_accounts.read_instructions(authority, shop.owner.id, id)
+    opened = shop.door.service.acting_as(authority).onramps.read_instructions(shop.owner.id, id)
     assert opened.account_number == number
     for value in (row, details, order, registration, opened):
         assert PLANTED not in repr(value), type(value)

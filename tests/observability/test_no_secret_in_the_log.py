@@ -28,9 +28,11 @@ class Shop:
     def __init__(self) -> None:
         self.door = Door()
         payment = "payment_" + "aB3_" * 6
-        link = self.door.service.links.mint(self.door.partition, payment, "sandbox")
+        link = self.door.service.parts.links.mint(self.door.partition, payment, "sandbox")
         sealed = base64.b64decode(link.sealed_code)
-        self.code = self.door.service.ports.key_ring.open("payment link", payment, sealed).decode()
+        self.code = self.door.service.parts.ports.key_ring.open(
+            "payment link", payment, sealed
+        ).decode()
         self.session = self.door.session().json["clientSessionToken"]
         self.access = self.door.access_token()
         self.payment = payment
@@ -88,7 +90,7 @@ def broken_storage(shop: Shop) -> None:
     def refuse(*_: object, **__: object) -> Any:
         raise StorageUnavailable(f"PostgreSQL: invalid dsn {DATABASE}") from OSError(DATABASE)
 
-    storage = shop.door.service.ports.storage
+    storage = shop.door.service.parts.ports.storage
     storage.read = storage.transact = refuse  # type: ignore[method-assign]
     assert shop.door.make(key="storage").status == 503
     worker = shop.door.service.worker
@@ -107,7 +109,7 @@ def failing_jobs(shop: Shop) -> None:
         handlers.update(dict.fromkeys(handlers, fail))
     for _ in range(25):
         worker.run_due()
-        shop.door.service.ports.clock.advance(700)  # type: ignore[attr-defined]
+        shop.door.service.parts.ports.clock.advance(700)  # type: ignore[attr-defined]
 
 
 def failing_webhooks(shop: Shop) -> None:

@@ -76,7 +76,7 @@ class Found:
         self.environment_id = environment_id
         self.mirror = Mirror()
         for kind in KINDS:
-            for located in scan_all(service.ports.storage, kind):
+            for located in scan_all(service.parts.ports.storage, kind):
                 self.mirror.records[located.partition][kind][located.record.id] = located.record
         self.reorged_deeply: set[int] = set()
         self.chains = {id: _Chain(chain.heads()) for id, chain in service.chains.items()}
@@ -128,12 +128,12 @@ def under_way(service: PaymentsService) -> Counter[str]:
     service.refresh()
     found: Counter[str] = Counter()
     for kind, live in LIVE.items():
-        for located in scan_all(service.ports.storage, kind):
+        for located in scan_all(service.parts.ports.storage, kind):
             status = getattr(located.record, "status", "")
             if status in live:
                 found[f"{kind.__name__} {status}"] += 1
-    now = service.ports.clock.now()
-    for one in scan_all(service.ports.storage, Job):
+    now = service.parts.ports.clock.now()
+    for one in scan_all(service.parts.ports.storage, Job):
         due = max(one.record.due_at, one.record.lease_until)
         if due < now - LATE_MS:
             found["Job late"] += 1

@@ -37,25 +37,24 @@ class Payer:
 
     def option(self, **more: Any) -> OptionDetails:
         more.setdefault("method", "direct")
-        return self.world.service.public_options.create(self.authority, self.id, **more)
+        return self.world.service.acting_as(self.authority).public_options.create(self.id, **more)
 
     def another(self) -> OptionDetails:
         """An option unlike all before: for a wallet that nobody sends from."""
         return self.option(payer_address=f"0x{next(self._wallets):040x}")
 
     def select(self, option: OptionDetails, **more: Any) -> OptionDetails:
-        public_options = self.world.service.public_options
-        return public_options.select(self.authority, self.id, option.option.id, **more)
+        public_options = self.world.service.acting_as(self.authority).public_options
+        return public_options.select(self.id, option.option.id, **more)
 
     def refresh(self, option: OptionDetails, **more: Any) -> OptionDetails:
-        public_options = self.world.service.public_options
-        return public_options.refresh(self.authority, self.id, option.option.id, **more)
+        public_options = self.world.service.acting_as(self.authority).public_options
+        return public_options.refresh(self.id, option.option.id, **more)
 
     def submit(
         self, option: OptionDetails, hash: str = INVENTED, chain_id: int = BASE, **more: Any
     ) -> OptionDetails:
-        return self.world.service.public_options.submit(
-            self.authority,
+        return self.world.service.acting_as(self.authority).public_options.submit_transaction(
             self.id,
             option.option.id,
             chain_id=chain_id,
@@ -70,7 +69,9 @@ class Payer:
     # Looking.
 
     def read(self, option: OptionDetails) -> OptionDetails:
-        return self.world.service.public_options.get(self.authority, self.id, option.option.id)
+        return self.world.service.acting_as(self.authority).public_options.read(
+            self.id, option.option.id
+        )
 
     def now(self, option: OptionDetails) -> PaymentOption:
         return self.world.get(PaymentOption, option.option.id)
@@ -83,7 +84,7 @@ class Payer:
         return self.world.paid(self.id)
 
     def details(self) -> PaymentDetails:
-        return self.world.service.checkout.get_payment(self.authority, self.id)
+        return self.world.service.acting_as(self.authority).public_payments.read(self.id)
 
 
 def coming(name: str) -> str:

@@ -11,6 +11,6 @@ POLYGON = 137
 
 
 def put(world: World, *, settings_version: int | None = None, **terms: Any) -> PaymentSettings:
-    return world.service.payment_settings.replace(
-        world.server, PaymentTerms(**terms), settings_version=settings_version
+    return world.resources.payment_settings.replace(
+        PaymentTerms(**terms), settings_version=settings_version
     )

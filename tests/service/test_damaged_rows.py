@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -48,23 +47,23 @@ def read_all(find: Callable[..., Page[Any]]) -> list[Any]:
 def test_the_lists_of_an_environment_pass_over_a_damaged_row(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    service, server = world.service, world.server
+    shop = world.resources
     for _ in range(3):
         world.payment()
     for number in range(3):
-        service.webhooks.create(server, url=f"https://shop.example/{number}")
+        shop.webhooks.create(url=f"https://shop.example/{number}")
     lists: tuple[tuple[type[Record], Callable[..., Page[Any]], Callable[[Any], str]], ...] = (
-        (Payment, service.payments.list, lambda found: found.payment.id),
-        (Account, service.accounts.list, lambda found: found.account.id),
-        (Endpoint, service.webhooks.list, lambda found: found.id),
-        (Event, service.webhook_events.list, lambda found: found.id),
+        (Payment, shop.payments.list, lambda found: found.payment.id),
+        (Account, shop.accounts.list, lambda found: found.account.id),
+        (Endpoint, shop.webhooks.list, lambda found: found.id),
+        (Event, shop.events.list, lambda found: found.id),
     )
     for kind, find, id_of in lists:
-        before = [id_of(found) for found in read_all(partial(find, server))]
+        before = [id_of(found) for found in read_all(find)]
         assert len(before) >= 2
         where = spoil(world.storage, world.environment_id, world.get(kind, before[0]))
         caplog.clear()
-        found = read_all(partial(find, server))
+        found = read_all(find)
         assert [id_of(one) for one in found] == before[1:], kind
         assert alarms(caplog) == [f"ALARM: {where} cannot be read and is skipped"]
 
@@ -72,24 +71,25 @@ def test_the_lists_of_an_environment_pass_over_a_damaged_row(
 def test_the_lists_of_an_account_pass_over_a_damaged_row(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    service, server, account = world.service, world.server, world.payer.id
-    service.deposits.issue_address(server, account, BASE)
-    service.deposits.issue_address(server, account, 137)
-    for find in (service.vault_provisioning.list, service.deposits.list_addresses):
-        before = find(server, account).records
+    shop, account = world.resources, world.payer.id
+    shop.deposits.issue_address(account, BASE)
+    shop.deposits.issue_address(account, 137)
+    for find in (shop.vaults.list, shop.deposits.list_addresses):
+        before = find(account).records
         assert len(before) >= 2
         where = spoil(world.storage, world.environment_id, before[0])
         caplog.clear()
-        assert find(server, account).records == before[1:]
+        assert find(account).records == before[1:]
         assert alarms(caplog) == [f"ALARM: {where} cannot be read and is skipped"]
 
 
 def activate(world: World, *capabilities: BankCapability) -> list[CapabilityActivation]:
     """Active capabilities of the payer."""
     service, server, account = world.service, world.server, world.payer.id
-    service.verifications.simulate_decision(server, account, "approved")
+    service.acting_as(server).verifications.simulate_decision(account, "approved")
     ids = [
-        service.capabilities.activate(server, account, name).activation.id for name in capabilities
+        service.acting_as(server).bank_accounts.activate(account, name).activation.id
+        for name in capabilities
     ]
     world.finish()
     return [world.get(CapabilityActivation, id) for id in ids]
@@ -101,20 +101,20 @@ def test_the_list_of_capabilities_passes_over_one_whose_activation_is_damaged(
     """It is not shown as one that nobody has asked for."""
     payout, funding = activate(world, "us_bank_payout", "us_bank_funding")
     service, server, account = world.service, world.server, world.payer.id
-    before = service.capabilities.list(server, account)
+    before = service.acting_as(server).accounts.read_capabilities(account)
     assert {(one.name, one.status) for one in before} == {
         ("us_bank_payout", "active"),
         ("us_bank_funding", "active"),
     }
     where = spoil(world.storage, world.environment_id, payout)
     caplog.clear()
-    assert service.capabilities.list(server, account) == before[1:]
+    assert service.acting_as(server).accounts.read_capabilities(account) == before[1:]
     assert alarms(caplog) == [f"ALARM: {where} cannot be read and is skipped"]
-    again = service.capabilities.activate(server, account, "us_bank_funding")
+    again = service.acting_as(server).bank_accounts.activate(account, "us_bank_funding")
     assert again.activation.id == funding.id
     with pytest.raises(UnreadableDocument):
-        service.capabilities.activate(server, account, "us_bank_payout")
-    assert service.capabilities.list(server, world.merchant.id) != ()
+        service.acting_as(server).bank_accounts.activate(account, "us_bank_payout")
+    assert service.acting_as(server).accounts.read_capabilities(world.merchant.id) != ()
 
 
 def test_requirements_pass_over_a_damaged_activation_and_a_damaged_vault(
@@ -122,13 +122,13 @@ def test_requirements_pass_over_a_damaged_activation_and_a_damaged_vault(
 ) -> None:
     payout, _ = activate(world, "us_bank_payout", "us_bank_funding")
     service, server, account = world.service, world.server, world.payer.id
-    before = service.onramp_accounts.requirements(server, account)
+    before = service.acting_as(server).onramps.read_requirements(account)
     places = [
         spoil(world.storage, world.environment_id, record) for record in (payout, before.vaults[0])
     ]
     caplog.clear()
-    assert service.onramp_accounts.requirements(server, account).vaults == before.vaults[1:]
-    found = service.bank_accounts.requirements(server, account)
+    assert service.acting_as(server).onramps.read_requirements(account).vaults == before.vaults[1:]
+    found = service.acting_as(server).bank_accounts.read_requirements(account)
     assert (found.eligible, found.reasons) == (False, ("capability_not_active",))
     assert sorted(alarms(caplog)) == sorted(
         f"ALARM: {where} cannot be read and is skipped" for where in places
@@ -140,7 +140,7 @@ def test_the_list_of_refunds_passes_over_a_damaged_row(world: World) -> None:
     world.finish()
     refunds = [world.refund(option, "1.00") for _ in range(3)]
     spoil(world.storage, world.environment_id, world.get(Refund, refunds[1].id))
-    found = world.service.refunds.list(world.server, option.payment.id).records
+    found = world.resources.payments.list_refunds(option.payment.id).records
     assert {refund.id for refund in found} == {refunds[0].id, refunds[2].id}
 
 
@@ -149,14 +149,14 @@ def test_a_payment_with_a_damaged_option_is_shown_as_a_whole_or_not_at_all(
 ) -> None:
     option, other = world.option(world.payment()), world.payment()
     spoil(world.storage, world.environment_id, world.get(PaymentOption, option.option.id))
-    found = world.service.payments.list(world.server).records
+    found = world.resources.payments.list().records
     assert [details.payment.id for details in found] == [other.payment.id]
     assert alarms(caplog) == [
         f"ALARM: {option.payment.id} of {world.environment_id} in payments is not listed: "
         "a row that belongs to it is damaged"
     ]
     with pytest.raises(UnreadableDocument):
-        world.service.payments.get(world.server, option.payment.id)
+        world.resources.payments.read(option.payment.id)
 
 
 def test_the_list_of_receipts_passes_over_a_damaged_receipt_and_entry(
@@ -164,11 +164,11 @@ def test_the_list_of_receipts_passes_over_a_damaged_receipt_and_entry(
 ) -> None:
     paid = world.authorized("25.00")
     world.finish()
-    before = world.service.payments.list_receipts(world.server, paid.payment.id)
+    before = world.resources.payments.list_receipts(paid.payment.id)
     receipt, entry = before.receipts.records[0], before.entries[0]
     places = [spoil(world.storage, world.environment_id, record) for record in (receipt, entry)]
     caplog.clear()
-    found = world.service.payments.list_receipts(world.server, paid.payment.id)
+    found = world.resources.payments.list_receipts(paid.payment.id)
     assert found.receipts.records == before.receipts.records[1:]
     assert found.entries == before.entries[1:]
     assert found.payment.books == before.payment.books
@@ -183,24 +183,24 @@ def test_the_list_of_options_passes_over_a_damaged_one(
     service, payer, payment_id = world.service, world.client, payment.payment.id
     spoil(world.storage, world.environment_id, world.get(PaymentOption, options[0].option.id))
     caplog.clear()
-    found = service.vault_options.list(payer, payment_id)
+    found = service.acting_as(payer).options.list(payment_id)
     assert [item.option.id for item in found] == [options[1].option.id]
     assert alarms(caplog) == [
         f"ALARM: {options[0].option.id} of {world.environment_id} in payment_options "
         "is not listed: a row that belongs to it is damaged"
     ]
-    assert service.vault_options.get(payer, payment_id, options[1].option.id) == found[0]
+    assert service.acting_as(payer).options.read(payment_id, options[1].option.id) == found[0]
     with pytest.raises(UnreadableDocument):
-        service.vault_options.get(payer, payment_id, options[0].option.id)
+        service.acting_as(payer).options.read(payment_id, options[0].option.id)
 
 
 def test_a_removed_option_costs_a_list_its_payment_only(world: World) -> None:
     option, other = world.option(world.payment()), world.payment()
     where = world.environment_id
     spoil(world.storage, where, world.get(PaymentOption, option.option.id))
-    rows = DamagedRows(world.service.ports, RECORD_TYPES)
+    rows = DamagedRows(world.service.parts.ports, RECORD_TYPES)
     rows.remove(DamagedRow("payment_options", where, option.option.id))
-    found = world.service.payments.list(world.server).records
+    found = world.resources.payments.list().records
     assert [details.payment.id for details in found] == [other.payment.id]
 
 
@@ -228,12 +228,12 @@ def test_a_page_of_damaged_rows_gives_a_bounded_number_of_alarms(
     for option in options:
         spoil(world.storage, world.environment_id, world.get(PaymentOption, option.option.id))
     caplog.clear()
-    assert world.service.payments.list(world.server).records == ()
+    assert world.resources.payments.list().records == ()
     assert len(alarms(caplog)) == MAX_ALARMS + 1
     for option in options:
         spoil(world.storage, world.environment_id, world.paid(option.payment.id))
     caplog.clear()
-    assert world.service.payments.list(world.server).records == ()
+    assert world.resources.payments.list().records == ()
     assert len(alarms(caplog)) == MAX_ALARMS + 1
     assert alarms(caplog)[-1] == (
         "ALARM: more rows of the same list cannot be read and are skipped"
@@ -246,9 +246,9 @@ def test_what_decides_about_money_refuses_a_damaged_row(world: World) -> None:
     spoil(world.storage, world.environment_id, world.paid(paid.payment.id))
     for operation in (
         lambda: world.refund(paid, "1.00"),
-        lambda: world.service.payments.get(world.server, paid.payment.id),
-        lambda: world.service.payments.list_receipts(world.server, paid.payment.id),
-        lambda: world.service.payments.cancel(world.server, paid.payment.id),
+        lambda: world.resources.payments.read(paid.payment.id),
+        lambda: world.resources.payments.list_receipts(paid.payment.id),
+        lambda: world.resources.payments.cancel(paid.payment.id),
     ):
         with pytest.raises(UnreadableDocument):
             operation()

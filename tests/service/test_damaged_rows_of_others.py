@@ -38,7 +38,7 @@ def damage_payment(world: World, of: PaymentDetails) -> str:
 
 def damage_address(world: World, of: PaymentDetails) -> str:
     """Of a deposit address to which money is sent after that."""
-    issued = world.service.deposits.issue_address(world.server, world.payer.id, BASE).address
+    issued = world.resources.deposits.issue_address(world.payer.id, BASE).address
     where = spoil(world.storage, world.environment_id, issued)
     sandbox = world.service.sandbox()
     sandbox.transfer(world.server, BASE, "USDC", "5.00", recipient=issued.address)
@@ -91,7 +91,7 @@ def test_what_was_paid_to_a_damaged_payment_counts_after_its_repair(world: World
     stored = world.get(Payment, payment.payment.id)
     damage_payment(world, payment)
     finish(world)
-    rows = DamagedRows(world.service.ports, RECORD_TYPES)
+    rows = DamagedRows(world.service.parts.ports, RECORD_TYPES)
     place = DamagedRow("payments", world.environment_id, stored.id)
     rows.repair(place, documents.encode(stored))
     world.advance(3_600)
@@ -102,15 +102,15 @@ def test_what_was_paid_to_a_damaged_payment_counts_after_its_repair(world: World
 def test_an_endpoint_that_is_damaged_keeps_no_other_from_its_events(world: World) -> None:
     service, server = world.service, world.server
     damaged, other = (
-        service.webhooks.create(server, url=f"https://192.0.43.8/{number}")[0]
+        service.acting_as(server).webhooks.create(url=f"https://192.0.43.8/{number}")[0]
         for number in range(2)
     )
     spoil(world.storage, world.environment_id, damaged)
     world.payment()
     world.run()
-    _, deliveries = service.webhooks.list_deliveries(server, other.id)
+    _, deliveries = service.acting_as(server).webhooks.list_deliveries(other.id)
     assert "payment.created" in {one.event_name for one in deliveries.records}
-    service.webhooks.create(server, url="https://192.0.43.8/3")
+    service.acting_as(server).webhooks.create(url="https://192.0.43.8/3")
 
 
 def test_a_log_in_that_is_damaged_keeps_nobody_out(world: World) -> None:

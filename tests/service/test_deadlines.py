@@ -87,14 +87,14 @@ def pay_a_quote(world: World) -> Begun:
     world.run()
     to = ToAccount(account_id=world.merchant.id)
     new = NewQuote(amount="25.00", source_address=WALLET, destination=to)
-    quote = world.service.quotes.create(world.server, new).quote
+    quote = world.resources.legacy.create_quote(new).quote
     payment = PaymentDetails(world.paid(quote.payment_id))
     return quote.expires_at, lambda: received(world, payment)
 
 
 def received(world: World, payment: PaymentDetails) -> Outcome:
     world.pay(payment, "25.00")
-    world.service.scanner("sandbox").wake(8453)
+    world.service.parts.scanner("sandbox").wake(8453)
     world.run()
     world.advance(60)
     found = world.paid(payment.payment.id)
@@ -108,10 +108,13 @@ def offer_a_vault(world: World) -> Begun:
 
 def refresh_a_vault_option(world: World) -> Begun:
     option = world.option(world.payment(expires_in_s=EXPIRES_S))
-    refresh = world.service.vault_options.refresh
     return (
         option.option.expires_at,
-        lambda: refresh(world.client, option.payment.id, option.option.id).option.status,
+        lambda: (
+            world.service.acting_as(world.client)
+            .options.refresh(option.payment.id, option.option.id)
+            .option.status
+        ),
     )
 
 
@@ -172,7 +175,7 @@ def lock_again(world: World) -> Begun:
 
 
 def code_of(payer: Payer) -> str:
-    url = payer.world.service.links.build_url(payer.paid())
+    url = payer.world.service.parts.links.build_url(payer.paid())
     assert url is not None
     return url.rpartition("/")[2]
 
@@ -180,8 +183,10 @@ def code_of(payer: Payer) -> str:
 def exchange_a_link(world: World) -> Begun:
     payer = Payer(world, expires_in_s=EXPIRES_S)
     code = code_of(payer)
-    exchange = world.service.checkout.exchange
-    return payer.paid().expires_at, lambda: exchange(code, mode="sandbox").payment_id == payer.id
+    return (
+        payer.paid().expires_at,
+        lambda: world.service.checkout.exchange_link(code, mode="sandbox").payment_id == payer.id,
+    )
 
 
 def show_a_link(world: World) -> Begun:
@@ -189,7 +194,7 @@ def show_a_link(world: World) -> Begun:
     code = code_of(payer)
 
     def attempt() -> Outcome:
-        page = world.service.checkout.get_page(code, mode="sandbox")
+        page = world.service.checkout.read_page(code, mode="sandbox")
         return page.stage, page.due, page.client_secret is not None
 
     return payer.paid().expires_at, attempt
@@ -201,7 +206,7 @@ def show_a_link_after_a_submission(world: World) -> Begun:
     code = code_of(payer)
 
     def attempt() -> Outcome:
-        page = world.service.checkout.get_page(code, mode="sandbox")
+        page = world.service.checkout.read_page(code, mode="sandbox")
         return page.due, page.notices
 
     return world.clock.now() + SUBMISSION_LOCK_MS, attempt
@@ -217,7 +222,7 @@ def mandate(world: World, expires_at: Instant) -> MandateDetails:
         period="month",
         expires_at=expires_at,
     )
-    return world.service.mandates.create(world.server, world.payer.id, new)
+    return world.resources.mandates.create(world.payer.id, new)
 
 
 def collect_under_a_mandate(world: World) -> Begun:
@@ -225,8 +230,10 @@ def collect_under_a_mandate(world: World) -> Begun:
     to = ToAccount(account_id=world.merchant.id)
     id = mandate(world, instant).mandate.id
     new = NewCollect(amount="25.00", mandate_id=id, destination=to)
-    create = world.service.collects.create
-    return instant, lambda: create(world.server, new).payment.status
+    return (
+        instant,
+        lambda: world.resources.payments.collect(new).payment.status,
+    )
 
 
 def list_a_mandate(world: World) -> Begun:
@@ -234,7 +241,7 @@ def list_a_mandate(world: World) -> Begun:
     mandate(world, instant)
 
     def attempt() -> Outcome:
-        [found] = world.service.mandates.list(world.server, world.payer.id).records
+        [found] = world.resources.mandates.list(world.payer.id).records
         return found.status, found.remaining_atomic
 
     return instant, attempt
@@ -249,47 +256,53 @@ def create_a_mandate(world: World) -> Begun:
 
 
 def answer_a_wallet_challenge(world: World) -> Begun:
-    wallet, wallets = EvmWallet(11), world.service.wallets
-    asked = wallets.challenge(world.server, world.payer.id, wallet.address, "evm")
+    wallet, wallets = EvmWallet(11), world.resources.wallets
+    asked = wallets.create_challenge(world.payer.id, wallet.address, "evm")
     signature = wallet.sign(asked.message, asked.nonce)
     return (
         asked.expires_at,
-        lambda: wallets.add(world.server, world.payer.id, asked.id, signature).verified,
+        lambda: wallets.add(world.payer.id, asked.id, signature).verified,
     )
 
 
 def new_session(world: World, expires_in_s: int) -> Any:
-    return world.service.client_sessions.create(
-        world.server, account_id=world.payer.id, expires_in_s=expires_in_s
+    return world.resources.client_sessions.create(
+        account_id=world.payer.id, expires_in_s=expires_in_s
     )
 
 
 def exchange_a_session_token(world: World) -> Begun:
     made = new_session(world, 86_400)
-    exchange = world.service.client_sessions.exchange
     assert made.session.exchange_expires_at < made.session.expires_at
     return (
         made.session.exchange_expires_at,
-        lambda: exchange(made.token, mode="sandbox").session.id == made.session.id,
+        lambda: (
+            world.service.client_tokens.exchange(made.token, mode="sandbox").session.id
+            == made.session.id
+        ),
     )
 
 
 def look_up_a_session_token(world: World) -> Begun:
     made = new_session(world, 86_400)
-    find = world.service.client_sessions.find_exchangeable
     return (
         made.session.exchange_expires_at,
-        lambda: find(made.token, mode="sandbox")[1].id == made.session.id,
+        lambda: (
+            world.service.client_tokens.find_exchangeable(made.token, mode="sandbox")[1].id
+            == made.session.id
+        ),
     )
 
 
 def use_an_access_token(world: World) -> Begun:
-    sessions = world.service.client_sessions
     made = new_session(world, 3_600)
-    access = sessions.exchange(made.token, mode="sandbox").access_token
+    access = world.service.client_tokens.exchange(made.token, mode="sandbox").access_token
     return (
         made.session.expires_at,
-        lambda: sessions.authenticate(access, mode="sandbox")[1].id == made.session.id,
+        lambda: (
+            world.service.client_tokens.authenticate(access, mode="sandbox")[1].id
+            == made.session.id
+        ),
     )
 
 
@@ -350,7 +363,7 @@ def ask_again_with_a_key(world: World) -> Begun:
     new = NewPayment(amount="5", destination=ToAccount(account_id=world.merchant.id))
 
     def create() -> str:
-        made = world.service.payments.create(world.server, new, idempotency_key="k")
+        made = world.resources.payments.receive(new, idempotency_key="k")
         return made.payment.id
 
     first = create()
@@ -386,7 +399,7 @@ def delete_answers_by_the_purge(world: World) -> Begun:
     instant = answered(world)
 
     def attempt() -> Outcome:
-        RetentionPurge(world.service.ports).run(Retention())
+        RetentionPurge(world.service.parts.ports).run(Retention())
         return len(stored_answers(world))
 
     return instant, attempt

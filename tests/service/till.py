@@ -43,7 +43,7 @@ class Till:
     def __init__(self, world: World, account: Account | None = None) -> None:
         self.world = world
         self.account = account or world.payer
-        issued = world.service.deposits.issue_address(world.server, self.account.id, BASE)
+        issued = world.resources.deposits.issue_address(self.account.id, BASE)
         self.address = issued.address.address
         self.row = issued.address
         world.system.advance(60)  # what was there before lies too deep for a reorg
@@ -73,7 +73,7 @@ class Till:
     def scan(self) -> None:
         """Have the chain scanned, and do what is due."""
         self.world.service.worker("sandbox")
-        self.world.service.scanner("sandbox").wake(BASE)
+        self.world.service.parts.scanner("sandbox").wake(BASE)
         self.world.run()
 
     def finish(self) -> None:
@@ -111,9 +111,7 @@ class Till:
         """The account's deposits, oldest first."""
         found, after = [], None
         while True:
-            page = self.world.service.deposits.list_deposits(
-                self.world.server, self.account.id, after=after, limit=100
-            )
+            page = self.world.resources.deposits.list(self.account.id, after=after, limit=100)
             found += page.records
             after = page.next
             if after is None:
@@ -194,7 +192,7 @@ class Till:
 
 
 def armed(world: World, operation: str, times: int = 1) -> None:
-    Failures(world.service.ports).arm("chain", operation, times, BASE)
+    Failures(world.service.parts.ports).arm("chain", operation, times, BASE)
 
 
 class Node(FaultyChain):
@@ -232,7 +230,7 @@ def view_of(till: Till, hash: str) -> TransactionView:
 
 def listener(till: Till, mode: str = "sandbox") -> DepositDiscovery:
     world = till.world
-    return DepositDiscovery(world.service.ports, world.service.chains, mode)
+    return DepositDiscovery(world.service.parts.ports, world.service.chains, mode)
 
 
 def scanned(view: TransactionView) -> ScannedTransfer:

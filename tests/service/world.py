@@ -31,6 +31,7 @@ from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.operations import NewRefund
 from payments_core.payments.refunds.record import Refund
+from payments_core.resources import Resources
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
@@ -122,6 +123,11 @@ class World:
         return self.service.tenants.get_environment(self.environment_id)
 
     @property
+    def resources(self) -> Resources:
+        """What the partner's server can do."""
+        return self.service.acting_as(self.server)
+
+    @property
     def server(self) -> Authority:
         """What the key of the app may do, freshly authenticated."""
         environment, key = self.service.tenants.authenticate(
@@ -136,15 +142,13 @@ class World:
 
     def client_of(self, account: Account, *permissions: str) -> Authority:
         """The authority of a client session of the account, made, exchanged and read."""
-        sessions = self.service.client_sessions
-        created = sessions.create(
-            self.server,
+        created = self.resources.client_sessions.create(
             account_id=account.id,
             expires_in_s=86_400,
             permissions=permissions or PAYER_PERMISSIONS,
         )
-        access = sessions.exchange(created.token, mode="sandbox").access_token
-        environment, session = sessions.authenticate(access, mode="sandbox")
+        access = self.service.client_tokens.exchange(created.token, mode="sandbox").access_token
+        environment, session = self.service.client_tokens.authenticate(access, mode="sandbox")
         return Authority(
             requirement=Requirement("client", permissions=("vault_payments:write",)),
             environment=environment,
@@ -154,7 +158,7 @@ class World:
 
     def account(self, external_user_id: str, **more: Any) -> Account:
         new = NewAccount(external_user_id=external_user_id, subject_type="individual", **more)
-        return self.service.accounts.create(self.server, new).account
+        return self.resources.accounts.create(new).account
 
     # The flow.
 
@@ -165,17 +169,17 @@ class World:
     def payment(self, amount: str = "25.00", **more: Any) -> PaymentDetails:
         to = ToAccount(account_id=self.merchant.id)
         new = NewPayment(**{"amount": amount, "destination": to, **more})
-        return self.service.payments.create(self.server, new)
+        return self.resources.payments.receive(new)
 
     def option(self, payment: PaymentDetails, client: Authority | None = None) -> OptionDetails:
-        return self.service.vault_options.create(client or self.client, payment.payment.id)
+        return self.service.acting_as(client or self.client).options.create(payment.payment.id)
 
     def authorize(
         self, option: OptionDetails, client: Authority | None = None, **more: Any
     ) -> OptionDetails:
         more.setdefault("action_id", option.option.action_id)
-        return self.service.funding.authorize(
-            client or self.client, option.option.payment_id, option.option.id, **more
+        return self.service.acting_as(client or self.client).options.authorize(
+            option.option.payment_id, option.option.id, **more
         )
 
     def authorized(self, amount: str = "25.00", **more: Any) -> OptionDetails:
@@ -238,11 +242,11 @@ class World:
         new = NewRefund(
             amount=UNSET if amount is None else amount, destination=UNSET if to is None else to
         )
-        return self.service.refunds.create(self.server, payment.payment.id, new, **more)
+        return self.resources.payments.refund(payment.payment.id, new, **more)
 
     def reconcile(self, payment: PaymentDetails, action: Any, **more: Any) -> Payment:
-        reconciliation = self.service.reconciliation
-        return reconciliation.reconcile(self.server, payment.payment.id, action, **more).payment
+        reconciliation = self.resources.payments
+        return reconciliation.reconcile(payment.payment.id, action, **more).payment
 
     def leave_scans_to_others(self) -> None:
         """Take the scans of the chains out of the way, as if another process did them."""
@@ -297,7 +301,7 @@ class World:
 
     def receipt_ids(self, option: OptionDetails) -> list[str]:
         """The receipts of an option's Payment, oldest first."""
-        evidenced = self.service.payments.list_receipts(self.server, option.payment.id)
+        evidenced = self.resources.payments.list_receipts(option.payment.id)
         return [receipt.id for receipt in evidenced.receipts.records]
 
     def option_now(self, option: OptionDetails) -> PaymentOption:
@@ -310,7 +314,7 @@ class World:
         return self.get(VaultBalance, balance_id(self.vault_of(account).id, "USDC"))
 
     def vault_of(self, account: Account | None = None) -> Any:
-        details = self.service.accounts.get(self.server, (account or self.payer).id)
+        details = self.resources.accounts.read((account or self.payer).id)
         return next(vault for vault in details.vaults if vault.chain_id == BASE)
 
     def vault_address(self, account: Account | None = None) -> str:
@@ -320,7 +324,7 @@ class World:
 
     def held(self, account: Account | None = None) -> tuple[int, int, int]:
         """Total, reserved and available of an account's USDC on Base."""
-        for holding in self.service.vaults.balances(self.server, (account or self.payer).id):
+        for holding in self.resources.accounts.read_balances((account or self.payer).id):
             if holding.asset.chain_id == BASE and holding.asset.symbol == "USDC":
                 return holding.total_atomic, holding.reserved_atomic, holding.available_atomic
         raise AssertionError("no such holding")
@@ -355,7 +359,7 @@ class World:
 
     def journal(self, payment_id: str) -> list[tuple[str, dict[str, int]]]:
         """What moved and between which accounts of the books, in the order of the entries."""
-        entries = self.service.payments.list_receipts(self.server, payment_id).entries
+        entries = self.resources.payments.list_receipts(payment_id).entries
         assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
         return [(entry.cause, dict(entry.postings)) for entry in entries]
 

@@ -84,7 +84,7 @@ def test_the_clock_stands_until_it_is_moved(
     assert payments_clock.now() == before
     payments_clock.advance(90)
     assert payments_clock.now() - before == timedelta(seconds=90)
-    assert payments_service.ports.clock.now() >= 0
+    assert payments_service.parts.ports.clock.now() >= 0
 
 
 def test_loading_the_plugin_loads_nothing_of_the_service() -> None:

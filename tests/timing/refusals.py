@@ -129,12 +129,14 @@ class Deployment:
     def _codes(self, environment_id: str) -> list[str]:
         """The codes of real links of that environment."""
         service, authority = self.service, self.service.tenants.system_authority(environment_id)
-        account = service.accounts.create(
-            authority, NewAccount(external_user_id="payee", subject_type="individual")
-        ).account
+        account = (
+            service.acting_as(authority)
+            .accounts.create(NewAccount(external_user_id="payee", subject_type="individual"))
+            .account
+        )
         new = NewPayment(amount="1.00", destination=ToAccount(account_id=account.id))
-        made = [service.payments.create(authority, new).payment for _ in range(LINKS)]
-        return [str(service.links.build_url(payment)).rpartition("/")[2] for payment in made]
+        made = [service.acting_as(authority).payments.receive(new).payment for _ in range(LINKS)]
+        return [str(service.parts.links.build_url(payment)).rpartition("/")[2] for payment in made]
 
     def _basic(self, app_id: str, secret: str) -> Request:
         pair = base64.b64encode(f"{app_id}:{secret}".encode()).decode()
@@ -159,7 +161,7 @@ class Deployment:
         return self._new("app")
 
     def _new(self, prefix: str) -> str:
-        return self.service.ports.identifiers.new(prefix)
+        return self.service.parts.ports.identifiers.new(prefix)
 
 
 def unknown(mode: Mode = "sandbox") -> str:

@@ -60,7 +60,7 @@ def over_socket(app: WSGIApplication, deployment: Deployment) -> tuple[Server, S
             spin_until(time.perf_counter_ns() + waits[-1])
         return app(environ, start_response)
 
-    server = build_server(slowed, deployment.service.ports.identifiers, threads=1)
+    server = build_server(slowed, deployment.service.parts.ports.identifiers, threads=1)
     connection = HTTPConnection(server.host, server.port)
 
     def send(request: Request, wait_ns: int) -> Timed:

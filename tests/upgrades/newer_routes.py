@@ -48,7 +48,7 @@ class ScreenedView:
 
 
 def list_screened(service: Any, call: ApiCall[None, Screenings]) -> Response:
-    page = service.ports.storage.read(
+    page = service.parts.ports.storage.read(
         call.authority.partition,
         lambda snapshot: snapshot.find(
             _BY_COLLECTION["payments"],
@@ -69,7 +69,7 @@ def screen(service: Any, call: ApiCall[Screen, None]) -> Response:
         return Decision(made, inserts=(made,), refusals={"payment": ResourceConflict("screened")})
 
     return call.run_idempotent(
-        lambda idempotent: service.ports.committer.commit(
+        lambda idempotent: service.parts.ports.committer.commit(
             call.authority, decide, idempotent=idempotent
         ),
         lambda screening: ScreenedView(id=screening.payment_id),

@@ -136,7 +136,11 @@ def prepared(deployed: Deployed) -> tuple[Callable[[str, str], Any], Load]:
         partition = app.environments["sandbox"]
         _, secret = service.tenants.create_key(partition, "standard", "server")
         new = NewAccount(external_user_id="merchant", subject_type="individual")
-        account = service.accounts.create(service.tenants.system_authority(partition), new).account
+        account = (
+            service.acting_as(service.tenants.system_authority(partition))
+            .accounts.create(new)
+            .account
+        )
     credential = basic_authorization(app.id, secret)
 
     def read(url: str, path: str) -> Any:

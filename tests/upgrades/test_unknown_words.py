@@ -64,7 +64,7 @@ def payment_id(door: Door) -> str:
         assert payment is not None
         tx.replace(attrs.evolve(payment, status=STATUS))
 
-    door.service.ports.storage.transact(door.partition, work)
+    door.service.parts.ports.storage.transact(door.partition, work)
     return id
 
 
@@ -105,13 +105,13 @@ def test_nothing_is_done_to_a_payment_in_a_status_that_came_later(
 
 def test_an_event_of_a_name_that_came_later_is_listed(door: Door) -> None:
     event = Event(
-        id=door.service.ports.committer.id_sequence().issue("evt"),
+        id=door.service.parts.ports.committer.id_sequence().issue("evt"),
         name="payment.screened",
         api_version="2026-09-09",
-        created_at=door.service.ports.clock.now(),
+        created_at=door.service.parts.ports.clock.now(),
         payload={"paymentId": "payment_1"},
     )
-    door.service.ports.storage.transact(door.partition, lambda tx: tx.insert(event))
+    door.service.parts.ports.storage.transact(door.partition, lambda tx: tx.insert(event))
     listed = ask(door, "GET", "/v2/console/events")
     assert listed.status_code == 200, listed.text
     assert "payment.screened" in {event["name"] for event in listed.json["data"]}

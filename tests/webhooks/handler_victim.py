@@ -42,12 +42,12 @@ def main() -> None:
             note(folder / "ended", event.id)
         print(json.dumps({"ended": event.id}), flush=True)
 
-    service.on_event(mine, "shop", handle, subscribed_events=("account.created",))
+    service.acting_as(mine).on_event("shop", handle, subscribed_events=("account.created",))
     worker = service.worker("sandbox")
     worker.start()
     for number in range(accounts(folder), wanted):
         new = NewAccount(external_user_id=f"user {number}", subject_type="individual")
-        service.accounts.create(mine, new)
+        service.acting_as(mine).accounts.create(new)
     over.wait()
     worker.stop()
     worker.run_until_idle()

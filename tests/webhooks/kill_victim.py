@@ -51,7 +51,7 @@ def revive(folder: Path) -> PaymentsService:
     """The service in its next life: what the one before had leased when it was killed is due
     again, which it would be a minute later."""
     service = service_over(folder)
-    clock = service.ports.clock
+    clock = service.parts.ports.clock
     assert isinstance(clock, SandboxClock)
     clock.refresh()
     clock.advance_to(clock.now() + LEASES_END_MS)
@@ -70,7 +70,7 @@ def main() -> None:
     mine = authority(service, (folder / "environment").read_text())
     for number in range(accounts(folder), wanted):
         new = NewAccount(external_user_id=f"user {number}", subject_type="individual")
-        service.accounts.create(mine, new)
+        service.acting_as(mine).accounts.create(new)
     over.wait()
     worker.stop()
     worker.run_until_idle()

@@ -52,15 +52,15 @@ def run(service: PaymentsService) -> None:
 
 
 def deliveries(world: World, endpoint_id: str) -> list[Delivery]:
-    _, page = world.service.webhooks.list_deliveries(world.server, endpoint_id)
+    _, page = world.resources.webhooks.list_deliveries(endpoint_id)
     return list(page.records)
 
 
 def test_a_handler_is_given_the_events_it_asked_for(world: World) -> None:
     seen = Seen()
-    endpoint = world.service.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+    endpoint = world.resources.on_event("shop", seen, subscribed_events=CREATED)
     payment = world.payment()
-    world.service.payments.cancel(world.server, payment.payment.id)
+    world.resources.payments.cancel(payment.payment.id)
     run(world.service)
     [event] = seen.events
     assert (event.name, event.payload["paymentId"]) == ("payment.created", payment.payment.id)
@@ -72,7 +72,7 @@ def test_what_fails_comes_again_by_the_schedule_with_the_same_id(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen = Seen(failures=2)
-    endpoint = world.service.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+    endpoint = world.resources.on_event("shop", seen, subscribed_events=CREATED)
     world.payment()
     run(world.service)
     [failed] = deliveries(world, endpoint.id)
@@ -91,11 +91,10 @@ def test_what_fails_comes_again_by_the_schedule_with_the_same_id(
 
 def test_events_wait_for_a_process_that_was_killed(world: World) -> None:
     first, second = Seen(), Seen()
-    endpoint = world.service.on_event(world.server, "shop", first, subscribed_events=CREATED)
+    endpoint = world.resources.on_event("shop", first, subscribed_events=CREATED)
     payment = world.payment()
     after = world.restarted()  # the first was killed before its worker ran
-    again = after.on_event(
-        after.tenants.system_authority(world.environment_id),
+    again = after.acting_as(after.tenants.system_authority(world.environment_id)).on_event(
         "shop",
         second,
         subscribed_events=CREATED,
@@ -111,12 +110,12 @@ def test_a_crash_at_any_call_of_the_worker_loses_no_event(
     world: World, fault: Fault, counted: tuple[str, ...]
 ) -> None:
     seen = Seen()
-    world.service.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+    world.resources.on_event("shop", seen, subscribed_events=CREATED)
     for at in range(1, 100):
         payment = world.payment()
         storage = FaultyStorage(world.storage, at, fault, ())
         dying = world.restarted(storage)
-        dying.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+        dying.acting_as(world.server).on_event("shop", seen, subscribed_events=CREATED)
         storage.count(counted)
         with suppress(Crashed):
             run(dying)
@@ -137,8 +136,8 @@ def test_a_handler_that_hangs_stops_no_other_and_is_bounded(world: World) -> Non
         begun(event)
         go.wait()
 
-    stuck = service.on_event(world.server, "stuck", hang, subscribed_events=CREATED)
-    service.on_event(world.server, "quick", seen, subscribed_events=CREATED)
+    stuck = service.acting_as(world.server).on_event("stuck", hang, subscribed_events=CREATED)
+    service.acting_as(world.server).on_event("quick", seen, subscribed_events=CREATED)
     for _ in range(MAX_OVERDUE + 2):
         world.payment()
     try:
@@ -154,7 +153,7 @@ def test_a_handler_that_hangs_stops_no_other_and_is_bounded(world: World) -> Non
 
 
 def test_a_worker_without_the_handler_says_so(world: World) -> None:
-    endpoint = world.service.on_event(world.server, "shop", Seen(), subscribed_events=CREATED)
+    endpoint = world.resources.on_event("shop", Seen(), subscribed_events=CREATED)
     world.payment()
     run(world.restarted())
     [delivery] = deliveries(world, endpoint.id)
@@ -162,16 +161,16 @@ def test_a_worker_without_the_handler_says_so(world: World) -> None:
 
 
 def test_another_start_may_ask_for_other_events(world: World) -> None:
-    first = world.service.on_event(world.server, "shop", Seen(), subscribed_events=CREATED)
-    again = world.service.on_event(world.server, "shop", Seen())
+    first = world.resources.on_event("shop", Seen(), subscribed_events=CREATED)
+    again = world.resources.on_event("shop", Seen())
     assert (again.id, again.subscribed_events) == (first.id, ())
 
 
 def test_who_disabled_a_handler_keeps_it_so(world: World) -> None:
     seen = Seen()
-    endpoint = world.service.on_event(world.server, "shop", seen, subscribed_events=CREATED)
-    world.service.webhooks.update(world.server, endpoint.id, EndpointChanges(status="disabled"))
-    again = world.service.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+    endpoint = world.resources.on_event("shop", seen, subscribed_events=CREATED)
+    world.resources.webhooks.change(endpoint.id, EndpointChanges(status="disabled"))
+    again = world.resources.on_event("shop", seen, subscribed_events=CREATED)
     assert (again.id, again.status) == (endpoint.id, "disabled")
     world.payment()
     run(world.service)
@@ -182,19 +181,19 @@ def test_what_is_wrong_is_said_at_once(world: World) -> None:
     service, server = world.service, world.server
     for name in ("", "Shop", "a" * 65, "a/b", 5):
         with pytest.raises(ValidationFailed) as caught:
-            service.on_event(server, name, print)  # type: ignore[arg-type]
+            service.acting_as(server).on_event(name, print)  # type: ignore[arg-type]
         assert [fault.path for fault in caught.value.fields] == ["name"]
     with pytest.raises(ValidationFailed):
-        service.on_event(server, "shop", print, subscribed_events=["payment.unknown"])  # type: ignore[list-item]
+        service.acting_as(server).on_event("shop", print, subscribed_events=["payment.unknown"])  # type: ignore[list-item]
     with pytest.raises(ValidationFailed):
-        service.on_event(server, "shop", None)  # type: ignore[arg-type]
-    assert service.webhooks.list(server).records == ()
+        service.acting_as(server).on_event("shop", None)  # type: ignore[arg-type]
+    assert service.acting_as(server).webhooks.list().records == ()
     few = world.restarted(settings=Settings(webhooks=WebhookSettings(max_active_endpoints=1)))
-    few.on_event(server, "shop", print)
+    few.acting_as(server).on_event("shop", print)
     with pytest.raises(WebhookLimitReached):
-        few.on_event(server, "more", print)
+        few.acting_as(server).on_event("more", print)
 
 
 def test_nobody_outside_can_name_a_handler(world: World) -> None:
     with pytest.raises(ValidationFailed):
-        world.service.webhooks.create(world.server, url="handler:shop")
+        world.resources.webhooks.create(url="handler:shop")

@@ -30,7 +30,7 @@ def world(wire: Wire) -> World:
     )
     world.open()
     world.run()
-    world.service.webhooks.create(world.server, url=HOOK)
+    world.resources.webhooks.create(url=HOOK)
     return world
 
 
@@ -56,8 +56,8 @@ def test_with_the_product_off_nothing_is_delivered_and_the_event_stays(
     world.advance(7_200)
     assert delivered(wire) == []
     assert "unheard" in happened(world)
-    [endpoint] = world.service.webhooks.list(world.server).records
-    assert world.service.webhooks.list_deliveries(world.server, endpoint.id)[1].records == ()
+    [endpoint] = world.resources.webhooks.list().records
+    assert world.resources.webhooks.list_deliveries(endpoint.id)[1].records == ()
     assert world.storage.next_due("sandbox.webhooks") is None  # and no job is left waiting
 
 

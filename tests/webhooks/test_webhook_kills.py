@@ -80,8 +80,8 @@ def prepare(folder: Path, url: str) -> dict[str, str]:
     secrets = {}
     for number in range(ENDPOINTS):
         path = f"/hook/{number}"
-        _, secrets[path] = service.webhooks.create(
-            mine, url=url + path, subscribed_events=("account.created",)
+        _, secrets[path] = service.acting_as(mine).webhooks.create(
+            url=url + path, subscribed_events=("account.created",)
         )
     service.close()
     return secrets

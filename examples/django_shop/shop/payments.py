@@ -12,12 +12,12 @@ from django.db import connection
 from django.utils import timezone
 
 from payments_core import (
-    Authority,
     KeyRing,
     NewAccount,
     NewPayment,
     PaymentsError,
     PaymentsService,
+    Resources,
     Settings,
     ToAccount,
     open_storage,
@@ -53,13 +53,13 @@ def _open() -> PaymentsService:
 
 
 @cache
-def authority() -> Authority:
+def shop() -> Resources:
     """What the shop's own code may do: everything, in the sandbox."""
     tenants = payments().tenants
     app = tenants.find_app_by_partner(PARTNER)
     if app is None:
         raise RuntimeError("run `manage.py set_up_payments` first")
-    return tenants.system_authority(app.environments["sandbox"])
+    return payments().environment(app.environments["sandbox"])
 
 
 def set_up() -> None:
@@ -72,8 +72,8 @@ def set_up() -> None:
     storage.close()
     if payments().tenants.find_app_by_partner(PARTNER) is None:
         payments().tenants.create_app("Shop", PARTNER)
-    shop = NewAccount(external_user_id="shop", subject_type="business")
-    payments().accounts.create(authority(), shop, idempotency_key="account-shop")
+    account = NewAccount(external_user_id="shop", subject_type="business")
+    shop().accounts.create(account, idempotency_key="account-shop")
 
 
 def pay_order(number: str, amount: str) -> None:
@@ -81,7 +81,7 @@ def pay_order(number: str, amount: str) -> None:
     new = NewPayment(
         amount=amount, destination=ToAccount(external_user_id="shop"), reference=number
     )
-    made = payments().payments.create(authority(), new, idempotency_key=f"order-{number}")
+    made = shop().payments.receive(new, idempotency_key=f"order-{number}")
     Order.objects.filter(number=number).update(payment_id=made.payment.id)
 
 
@@ -107,7 +107,7 @@ def ship(event: ReceivedEvent) -> None:
 
 def run_worker(stop: SimpleQueue[None]) -> None:
     """Run due jobs until `stop` has an item; running jobs then have 30 seconds to end."""
-    payments().on_event(authority(), "shop", ship, subscribed_events=["payment.succeeded"])
+    shop().on_event("shop", ship, subscribed_events=["payment.succeeded"])
     payments().worker("sandbox").start(threads=4)
     try:
         while True:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, JsonResponse
 from django.shortcuts import get_object_or_404
 
 from shop.models import Order
-from shop.payments import authority, pay_order, payments
+from shop.payments import pay_order, shop
 
 AMOUNT = DecimalField(min_value=Decimal("0.01"), max_digits=12, decimal_places=2)
 
@@ -33,5 +33,5 @@ def order(request: HttpRequest, number: str) -> JsonResponse:
     found = get_object_or_404(Order, number=number)
     status = "placed"
     if found.payment_id is not None:
-        status = payments().payments.get(authority(), found.payment_id).payment.status
+        status = shop().payments.read(found.payment_id).payment.status
     return JsonResponse({"number": number, "status": status, "shipped": bool(found.shipped_at)})

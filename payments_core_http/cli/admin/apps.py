@@ -60,7 +60,7 @@ def create(
 @with_service
 def list_(service: PaymentsService, mode: str) -> CommandResult:
     """List all apps, oldest first."""
-    return [_render_app(app) for app in iterate_apps(service.ports.storage)]
+    return [_render_app(app) for app in iterate_apps(service.parts.ports.storage)]
 
 
 def _render_app(app: App) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def command() -> None:
 def list_(configuration: Configuration) -> CommandResult:
     """Read every row, and list the damaged ones. The service may keep running."""
     with _open_unverified(configuration) as service, show_progress("Reading") as progress:
-        found = check_rows(service.ports.storage, RECORD_TYPES, progress=progress).damaged
+        found = check_rows(service.parts.ports.storage, RECORD_TYPES, progress=progress).damaged
     return [attrs.asdict(place) for place in found]
 
 
@@ -123,7 +123,7 @@ def _open_unverified(configuration: Configuration) -> Iterator[PaymentsService]:
 
 
 def _damaged_rows(service: PaymentsService) -> DamagedRows:
-    return DamagedRows(service.ports, RECORD_TYPES)
+    return DamagedRows(service.parts.ports, RECORD_TYPES)
 
 
 def _require_confirmed(place: DamagedRow, confirm: str | None) -> None:

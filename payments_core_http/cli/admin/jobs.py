@@ -19,7 +19,8 @@ def command() -> None:
 def parked_(service: PaymentsService, mode: str) -> CommandResult:
     """List the jobs that failed twenty times without a result; each has raised an alarm."""
     return [
-        render_job(one.partition, one.job) for one in list_parked_jobs(service.ports.storage, mode)
+        render_job(one.partition, one.job)
+        for one in list_parked_jobs(service.parts.ports.storage, mode)
     ]
 
 
@@ -30,5 +31,6 @@ def parked_(service: PaymentsService, mode: str) -> CommandResult:
 def retry_(service: PaymentsService, mode: str, partition: str, job_id: str) -> CommandResult:
     """Retry a parked job, after you have fixed the cause."""
     return render_job(
-        partition, retry(service.ports.committer, service.ports.clock, partition, job_id)
+        partition,
+        retry(service.parts.ports.committer, service.parts.ports.clock, partition, job_id),
     )

@@ -57,7 +57,7 @@ def reseal(service: PaymentsService, mode: str) -> CommandResult | FailingResult
     key of the ring opens some sealed data.
     """
     with show_progress("Resealing") as progress:
-        done = Resealer(service.ports).run(progress=progress)
+        done = Resealer(service.parts.ports).run(progress=progress)
     return _fail_if_broken(
         done.usage, {"resealed": dict(done.changed), **_render_key_usage(done.usage)}
     )
@@ -76,14 +76,14 @@ def forget(service: PaymentsService, mode: str, name: str, force: bool) -> Comma
 
     Until then `payments doctor` reports the missing key as a fault.
     """
-    if name in service.ports.key_ring.names:
+    if name in service.parts.ports.key_ring.names:
         raise click.ClickException(f"{name} is in the key ring: remove it first.")
     if not force and _scan_seals(service).is_needed(name):
         raise click.ClickException(
             f"Data is still sealed with {name}: restore the key; see payments admin key-ring show. "
             "--force abandons that data."
         )
-    return {"forgotten": master_keys.forget_key(service.ports.committer, name)}
+    return {"forgotten": master_keys.forget_key(service.parts.ports.committer, name)}
 
 
 def _fail_if_broken(
@@ -94,7 +94,7 @@ def _fail_if_broken(
 
 def _scan_seals(service: PaymentsService) -> MasterKeyUsage:
     with show_progress("Looking at sealed data") as progress:
-        return Resealer(service.ports).report(progress=progress)
+        return Resealer(service.parts.ports).report(progress=progress)
 
 
 def _render_key_usage(seals: MasterKeyUsage) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def create(
         raise click.UsageError("A publishable key has no scopes.")
     kind: SecretKind = "publishable" if publishable else "restricted" if scopes else "standard"
     found = find_environment(service, mode, environment)
-    now = service.ports.clock.now()
+    now = service.parts.ports.clock.now()
     expires_at = None if expires_in_days is None else now + expires_in_days * DAY
     key, secret = service.tenants.create_key(
         found.id, kind, name, scopes=scopes, expires_at=expires_at
@@ -70,7 +70,7 @@ def create(
 def list_(service: PaymentsService, mode: str, environment: str) -> CommandResult:
     """List the keys, including revoked ones."""
     found = find_environment(service, mode, environment)
-    uses = load_key_uses(service.ports.storage, found)
+    uses = load_key_uses(service.parts.ports.storage, found)
     return [_render_key(key, uses.get(key.id)) for key in found.keys]
 
 
@@ -82,7 +82,7 @@ def revoke(service: PaymentsService, mode: str, environment: str, key_id: str) -
     """Revoke a key and the client sessions that it created, immediately."""
     found = find_environment(service, mode, environment)
     revoked = service.tenants.revoke_key(found.id, key_id)
-    uses = load_key_uses(service.ports.storage, revoked)
+    uses = load_key_uses(service.parts.ports.storage, revoked)
     return next(_render_key(key, uses.get(key.id)) for key in revoked.keys if key.id == key_id)
 
 

@@ -60,7 +60,7 @@ def storage(
 @with_service
 def stored(service: PaymentsService, mode: str) -> CommandResult:
     """List what the environments store, the largest first, with their limits."""
-    ids = (app.environments.get(mode) for app in iterate_apps(service.ports.storage))
+    ids = (app.environments.get(mode) for app in iterate_apps(service.parts.ports.storage))
     found = [service.tenants.get_environment(id) for id in ids if id is not None]
     found.sort(key=lambda environment: -(environment.stored_bytes or 0))
     return [

@@ -30,7 +30,7 @@ def command(service: PaymentsService, mode: str, environment: str) -> CommandRes
     """
     found = find_environment(service, mode, environment)
     try:
-        rows = compare_offramp_funds(service.ports.storage, service.chains, found.id)
+        rows = compare_offramp_funds(service.parts.ports.storage, service.chains, found.id)
     except ChainUnavailable as error:
         raise click.ClickException(str(error)) from error
     document = [_render(row) for row in rows]

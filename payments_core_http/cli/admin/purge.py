@@ -65,7 +65,7 @@ def command(
     You can interrupt it and run it again; the service may run meanwhile. Ages are measured by
     this machine's clock, which must agree with the storage's clock.
     """
-    assembling.require_synchronized_clock(service.ports.storage)
+    assembling.require_synchronized_clock(service.parts.ports.storage)
     retention = Retention(
         events_ms=events_days * DAY,
         sessions_ms=sessions_days * DAY,
@@ -73,5 +73,7 @@ def command(
         payments_ms=expired_payments_days * DAY,
     )
     with show_progress("Purging") as progress:
-        purged = RetentionPurge(service.ports).run(retention, dry_run=dry_run, progress=progress)
+        purged = RetentionPurge(service.parts.ports).run(
+            retention, dry_run=dry_run, progress=progress
+        )
     return dict(purged.records)

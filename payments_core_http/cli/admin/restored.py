@@ -31,7 +31,7 @@ def stop(service: PaymentsService, mode: str) -> CommandResult:
     """Park every job that would send a transfer; run it before you start a worker."""
     return [
         render_job(one.partition, one.job)
-        for one in stop_sending(service.ports.storage, service.ports.committer, mode)
+        for one in stop_sending(service.parts.ports.storage, service.parts.ports.committer, mode)
     ]
 
 
@@ -41,7 +41,7 @@ def behind_(service: PaymentsService, mode: str) -> CommandResult:
     """List senders of which the chain, or a node's pool, has more transactions than the storage."""
     return [
         _render_sender(one)
-        for one in find_senders_behind_chain(service.ports.storage, service.chains, mode)
+        for one in find_senders_behind_chain(service.parts.ports.storage, service.chains, mode)
     ]
 
 
@@ -54,7 +54,7 @@ def fill(service: PaymentsService, mode: str, environment_id: str, chain_id: int
     if chain_id not in service.chains:
         raise click.UsageError(f"This deployment does not serve chain {chain_id}.")
     try:
-        filled = fill_nonces(service.ports.storage, service.chains, environment_id, chain_id)
+        filled = fill_nonces(service.parts.ports.storage, service.chains, environment_id, chain_id)
     except (ChainUnavailable, SignerRefused) as error:
         raise click.ClickException(str(error)) from error
     return [

@@ -24,4 +24,4 @@ def mark_deployed(service: PaymentsService, mode: str) -> CommandResult:
     all payments and refunds, and may be repeated.
     """
     with show_progress("Looking at what vaults have paid") as progress:
-        return {"markedDeployed": mark_paid_vaults(service.ports, progress=progress)}
+        return {"markedDeployed": mark_paid_vaults(service.parts.ports, progress=progress)}

@@ -145,11 +145,11 @@ def _serve(
     try:
         keys = folder.open_keys(service)
         if node is not None:
-            node.prepare(keys.environment_id, service.ports.clock.now())
+            node.prepare(keys.environment_id, service.parts.ports.clock.now())
         throttle = Throttle(MemoryLimiter()) if rate_limits else None
         recorder = RequestRecorder.over(service, MODE, NOOP_OBSERVER)
         app = create_app(service, mode=MODE, throttle=throttle, observer=recorder, waits=pool)
-        door.application = LoopbackHosts(app, service.ports.identifiers) if loopback else app
+        door.application = LoopbackHosts(app, service.parts.ports.identifiers) if loopback else app
         worker = service.worker(MODE)
         worker.take_over("sandbox")  # the lock of the folder proves that the last sandbox has ended
         _stop_on_signals(server)

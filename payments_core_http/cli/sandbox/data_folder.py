@@ -221,7 +221,7 @@ def _is_accepted(service: PaymentsService, keys: SandboxKeys) -> bool:
 
 def _make_keys(service: PaymentsService) -> SandboxKeys:
     """A new key of the folder's one app, which is created if needed, and a password."""
-    name = service.ports.storage.read(
+    name = service.parts.ports.storage.read(
         DIRECTORY, lambda snapshot: snapshot.get(PartnerName, PARTNER_ID)
     )
     if name is None:

@@ -26,9 +26,9 @@ def open_example(service: PaymentsService, environment_id: str) -> str | None:
     None if the sandbox refuses to create one, because a product is disabled, for example.
     """
     authority = service.tenants.system_authority(environment_id)
-    until = service.ports.clock.now() + HOUR
+    until = service.parts.ports.clock.now() + HOUR
     try:
-        newest = service.payments.list(authority)
+        newest = service.acting_as(authority).payments.list()
         waiting = (
             found.payment
             for found in newest.records
@@ -36,7 +36,9 @@ def open_example(service: PaymentsService, environment_id: str) -> str | None:
             and found.payment.status == "awaiting_payment"
             and found.payment.expires_at > until
         )
-        payment = next(waiting, None) or service.payments.create(authority, _EXAMPLE).payment
+        payment = (
+            next(waiting, None) or service.acting_as(authority).payments.receive(_EXAMPLE).payment
+        )
     except PaymentsError:
         return None
-    return service.links.build_url(payment)
+    return service.parts.links.build_url(payment)

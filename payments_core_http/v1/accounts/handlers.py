@@ -42,7 +42,7 @@ def register(
         settlement=settlement,
     )
     return call.run_idempotent(
-        lambda idempotent: service.accounts.create(call.authority, new, idempotency_key=idempotent),
+        lambda idempotent: call.resources.accounts.create(new, idempotency_key=idempotent),
         lambda details: views.MoneyAccountAnswer(
             data=views.money_account(details), requestId=call.request_id
         ),
@@ -56,7 +56,7 @@ def check_username(
     username = call.query.username
     data = views.UsernameAvailabilityView(
         username=username,
-        available=service.account_directory.is_username_free(call.authority, username),
+        available=call.resources.accounts.is_handle_free(username),
     )
     return call.answer(views.UsernameAvailabilityAnswer(data=data, requestId=call.request_id))
 
@@ -65,8 +65,8 @@ def set_username(service: PaymentsService, call: ApiCall[bodies.ChooseUsername, 
     """The payment address that the username makes."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.accounts.set_username(
-            call.authority, body.userId, body.username, once=True, idempotency_key=idempotent
+        lambda idempotent: call.resources.accounts.set_handle(
+            body.userId, body.username, once=True, idempotency_key=idempotent
         ),
         lambda details: views.ChosenUsernameAnswer(
             data=views.chosen_username(details), requestId=call.request_id
@@ -85,8 +85,8 @@ def add_address(service: PaymentsService, call: ApiCall[bodies.AddAddress, None]
         public_key=body.publicKey,
     )
     return call.run_idempotent(
-        lambda idempotent: service.wallets.add_by_message(
-            call.authority, body.userId, wallet, idempotency_key=idempotent
+        lambda idempotent: call.resources.wallets.add_by_message(
+            body.userId, wallet, idempotency_key=idempotent
         ),
         lambda details: views.LinkedAddressesAnswer(
             data=views.linked_addresses(details), requestId=call.request_id
@@ -100,8 +100,7 @@ def set_preferences(
     """The account's changed preferences."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.accounts.adjust_settlement(
-            call.authority,
+        lambda idempotent: call.resources.accounts.adjust_settlement(
             body.userId,
             chain_id=body.preferredSettlementChain,
             asset_symbol=body.preferredSettlementToken,
@@ -117,7 +116,7 @@ def generate_address(
     service: PaymentsService, call: ApiCall[bodies.GenerateAddress, None]
 ) -> Response:
     """The account's deposit address on a chain."""
-    issued = service.deposits.issue_address(call.authority, call.body.userId, call.body.chainId)
+    issued = call.resources.deposits.issue_address(call.body.userId, call.body.chainId)
     data = views.generated_address(issued.address)
     return call.answer(views.GeneratedAddressAnswer(data=data, requestId=call.request_id))
 
@@ -134,7 +133,7 @@ def read_address_owner(
     service: PaymentsService, call: ApiCall[None, bodies.UserAddress]
 ) -> Response:
     """The account that a wallet address is linked to."""
-    details = service.account_directory.find_by_wallet(call.authority, call.query.address)
+    details = call.resources.accounts.find_by_wallet(call.query.address)
     return call.answer(
         views.AddressOwnerAnswer(data=views.address_owner(details), requestId=call.request_id)
     )
@@ -164,8 +163,8 @@ def find_user(
 ) -> AccountDetails:
     """The account by the one of its names that is given. Raises NotFound."""
     if user_id is not None:
-        return service.accounts.get(call.authority, user_id)
+        return call.resources.accounts.read(user_id)
     if username is not None:
-        return service.account_directory.find_by_username(call.authority, username)
+        return call.resources.accounts.find_by_handle(username)
     assert payment_address is not None
-    return service.account_directory.find_by_payment_address(call.authority, payment_address)
+    return call.resources.accounts.find_by_payment_address(payment_address)

@@ -33,10 +33,10 @@ def read_balance(service: PaymentsService, call: ApiCall[bodies.ReadBalance, Non
     """What an account's vault, or any address, holds of USDC."""
     body = call.body
     if body.address is not None:
-        found = service.address_balances.read(call.authority, body.chainType, body.address)
+        found = call.resources.legacy.read_balance(body.chainType, body.address)
     else:
         details = find_user(service, call, body.userId, None, body.paymentAddress)
-        found = service.address_balances.read_vault(call.authority, body.chainType, details)
+        found = call.resources.legacy.read_vault_balance(body.chainType, details)
     data = views.address_balance(found)
     return call.answer(views.AddressBalanceAnswer(data=data, requestId=call.request_id))
 
@@ -44,6 +44,6 @@ def read_balance(service: PaymentsService, call: ApiCall[bodies.ReadBalance, Non
 def read_balances(service: PaymentsService, call: ApiCall[None, bodies.ReadBalances]) -> Response:
     """What an address holds on every chain of its type."""
     query = call.query
-    found = service.address_balances.read_all(call.authority, query.userAddress, above=query.amount)
+    found = call.resources.legacy.read_balances(query.userAddress, above=query.amount)
     data = views.address_holdings(found)
     return call.answer(views.AddressHoldingsAnswer(data=data, requestId=call.request_id))

@@ -43,7 +43,7 @@ def create_quote(service: PaymentsService, call: ApiCall[bodies.AskQuote, None])
         destination_token=body.destinationToken,
     )
     with _naming_fields(_QUOTE_FIELDS):
-        quoted = service.quotes.create(call.authority, new)
+        quoted = call.resources.legacy.create_quote(new)
     return call.answer(views.QuoteAnswer(data=views.quote(quoted.quote), requestId=call.request_id))
 
 
@@ -60,7 +60,7 @@ def create_deposit_address(
         destination=ToPaymentAddress(payment_address=body.paymentAddress),
     )
     with _naming_fields(_ADDRESS_FIELDS):
-        quoted = service.quotes.create(call.authority, new)
+        quoted = call.resources.legacy.create_quote(new)
     return call.answer(
         views.QuotedAddressAnswer(
             data=views.quoted_address(quoted.quote), requestId=call.request_id
@@ -86,11 +86,11 @@ def _verify(
     service: PaymentsService, call: ApiCall[Any, Any], asked: bodies.VerifyTransfer
 ) -> Response:
     if asked.quoteId is not None:
-        done = service.quotes.get(call.authority, asked.quoteId).is_done
+        done = call.resources.legacy.read_quote(asked.quoteId).is_done
     else:
         assert asked.chainId is not None
         assert asked.depositAddress is not None
-        done = service.quotes.is_transfer_done(call.authority, asked.chainId, asked.depositAddress)
+        done = call.resources.legacy.is_transfer_done(asked.chainId, asked.depositAddress)
     data = views.TransferStateView(isTransferDone=done)
     return call.answer(views.TransferStateAnswer(data=data, requestId=call.request_id))
 

@@ -16,8 +16,7 @@ def deploy(service: PaymentsService, call: ApiCall[bodies.DeployRoleModule, None
     """The role module and its state."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.role_modules.deploy(
-            call.authority,
+        lambda idempotent: call.resources.legacy.deploy_role_module(
             body.userId,
             body.txData.tx_data,
             body.signature,

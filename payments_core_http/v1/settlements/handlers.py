@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def settle(service: PaymentsService, call: ApiCall[bodies.SettleQuote, None]) -> Response:
     """The transaction that pays the quote from the payer's vault."""
     return call.run_idempotent(
-        lambda idempotent: service.settlements.settle(
-            call.authority, call.body.request, idempotency_key=idempotent
+        lambda idempotent: call.resources.legacy.settle(
+            call.body.request, idempotency_key=idempotent
         ),
         lambda operation: views.SettlementAnswer(
             data=views.settlement(operation), requestId=call.request_id

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def read(service: PaymentsService, call: ApiCall[None, bodies.OneTransaction]) -> Response:
     """A transaction."""
-    found = service.legacy_transactions.get(call.authority, call.query.transactionId)
+    found = call.resources.legacy.read_transaction(call.query.transactionId)
     return call.answer(
         views.TransactionAnswer(data=views.transaction(found), requestId=call.request_id)
     )
@@ -24,8 +24,7 @@ def read(service: PaymentsService, call: ApiCall[None, bodies.OneTransaction]) -
 def list_(service: PaymentsService, call: ApiCall[None, bodies.TransactionsQuery]) -> Response:
     """A page of an account's transactions."""
     query = call.query
-    found = service.legacy_transactions.list(
-        call.authority,
+    found = call.resources.legacy.list_transactions(
         query.userId,
         Filters(type=query.type, status=query.status, chain_id=query.chainId),
         before=query.before,

@@ -30,20 +30,19 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateAccount, None]) 
         metadata=body.metadata,
     )
     return call.run_idempotent(
-        lambda idempotent: service.accounts.create(call.authority, new, idempotency_key=idempotent),
+        lambda idempotent: call.resources.accounts.create(new, idempotency_key=idempotent),
         views.account,
     )
 
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An account."""
-    return call.answer(views.account(service.accounts.get(call.authority, call.path["accountId"])))
+    return call.answer(views.account(call.resources.accounts.read(call.path["accountId"])))
 
 
 def list_accounts(service: PaymentsService, call: ApiCall[None, bodies.ListAccounts]) -> Response:
     """Accounts, newest first."""
-    page = service.accounts.list(
-        call.authority,
+    page = call.resources.accounts.list(
         external_user_id=call.query.externalUserId,
         after=call.decode_position(),
         limit=call.query.limit,
@@ -55,8 +54,7 @@ def change(service: PaymentsService, call: ApiCall[bodies.ChangeAccount, None]) 
     """The account with the given fields changed."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.accounts.update(
-            call.authority,
+        lambda idempotent: call.resources.accounts.change(
             call.path["accountId"],
             email=body.email,
             metadata=body.metadata,
@@ -72,8 +70,8 @@ def set_settlement(service: PaymentsService, call: ApiCall[bodies.Settlement, No
     body = call.body
     settlement = Settlement(chain_id=body.chainId, asset_symbol=body.assetSymbol)
     return call.run_idempotent(
-        lambda idempotent: service.accounts.set_settlement(
-            call.authority, call.path["accountId"], settlement, idempotency_key=idempotent
+        lambda idempotent: call.resources.accounts.set_settlement(
+            call.path["accountId"], settlement, idempotency_key=idempotent
         ),
         views.account,
     )
@@ -82,8 +80,8 @@ def set_settlement(service: PaymentsService, call: ApiCall[bodies.Settlement, No
 def set_handle(service: PaymentsService, call: ApiCall[bodies.Handle, None]) -> Response:
     """The account with its username."""
     return call.run_idempotent(
-        lambda idempotent: service.accounts.set_username(
-            call.authority, call.path["accountId"], call.body.username, idempotency_key=idempotent
+        lambda idempotent: call.resources.accounts.set_handle(
+            call.path["accountId"], call.body.username, idempotency_key=idempotent
         ),
         views.account,
     )
@@ -93,7 +91,7 @@ def read_capabilities(service: PaymentsService, call: ApiCall[None, None]) -> Re
     """Which bank flows the account may use."""
     account_id = call.path["accountId"]
     return call.answer(
-        views.capabilities(account_id, service.capabilities.list(call.authority, account_id))
+        views.capabilities(account_id, call.resources.accounts.read_capabilities(account_id))
     )
 
 
@@ -101,7 +99,7 @@ def read_balances(service: PaymentsService, call: ApiCall[None, None]) -> Respon
     """What the account's vaults hold."""
     account_id = call.path["accountId"]
     return call.answer(
-        views.balances(account_id, service.vaults.balances(call.authority, account_id))
+        views.balances(account_id, call.resources.accounts.read_balances(account_id))
     )
 
 

@@ -20,8 +20,7 @@ def activate_capability(
     """The capability that was requested."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.capabilities.activate(
-            call.authority,
+        lambda idempotent: call.resources.bank_accounts.activate(
             call.path["accountId"],
             body.capability,
             return_url=body.returnUrl,
@@ -34,7 +33,7 @@ def activate_capability(
 def read_requirements(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """What a new bank account needs."""
     account_id = call.path["accountId"]
-    found = service.bank_accounts.requirements(call.authority, account_id)
+    found = call.resources.bank_accounts.read_requirements(account_id)
     return call.answer(views.bank_account_requirements(account_id, found))
 
 
@@ -60,8 +59,8 @@ def add(service: PaymentsService, call: ApiCall[bodies.AddBankAccount, None]) ->
         ),
     )
     return call.run_idempotent(
-        lambda idempotent: service.bank_accounts.add(
-            call.authority, call.path["accountId"], new, idempotency_key=idempotent
+        lambda idempotent: call.resources.bank_accounts.add(
+            call.path["accountId"], new, idempotency_key=idempotent
         ),
         views.bank_account,
     )
@@ -69,7 +68,7 @@ def add(service: PaymentsService, call: ApiCall[bodies.AddBankAccount, None]) ->
 
 def list_bank_accounts(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The account's bank accounts, newest first."""
-    page = service.bank_accounts.list(
-        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
+    page = call.resources.bank_accounts.list(
+        call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
     return call.answer_page(page, views.bank_account)

@@ -26,7 +26,7 @@ def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The account, and what the token may do."""
     authority = call.authority
     assert authority.session is not None
-    details = service.accounts.get(authority, authority.account_id)
+    details = call.resources.accounts.read(authority.account_id)
     permissions = effective_permissions(authority.environment, authority.session)
     return call.answer(views.own_account(details, permissions))
 
@@ -52,27 +52,28 @@ def create_payment(
         metadata=body.metadata,
     )
     return call.run_idempotent(
-        lambda idempotent: service.payments.create(call.authority, new, idempotency_key=idempotent),
-        lambda details: payment_views.created_payment(details, service.links),
+        lambda idempotent: call.resources.payments.receive(new, idempotency_key=idempotent),
+        lambda details: payment_views.created_payment(details, service.parts.links),
     )
 
 
 def list_payments(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The Payments that the account receives, newest first."""
-    page = service.payments.list(
-        call.authority,
+    page = call.resources.payments.list(
         account_id=call.authority.account_id,
         where=[_PAID_TO_ACCOUNT],
         after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.answer_page(page, lambda details: views.recipient_payment(details, service.links))
+    return call.answer_page(
+        page, lambda details: views.recipient_payment(details, service.parts.links)
+    )
 
 
 def read_payment(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A Payment: to its recipient by the token alone, to a payer by the Payment's secret too."""
-    own, links = call.authority.account_id, service.links
-    details = service.payments.get(call.authority, call.path["paymentId"])
+    own, links = call.authority.account_id, service.parts.links
+    details = call.resources.payments.read(call.path["paymentId"])
     if details.payment.destination.account_id == own:
         return call.answer_from(details, lambda known: views.recipient_payment(known, links))
     if call.caller.payment_secret is not None:

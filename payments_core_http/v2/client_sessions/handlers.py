@@ -16,8 +16,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateClientSession, N
     """A session for an existing account."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.client_sessions.create(
-            call.authority,
+        lambda idempotent: call.resources.client_sessions.create(
             account_id=body.accountId,
             external_user_id=body.externalUserId,
             expires_in_s=body.expiresInSeconds,
@@ -31,8 +30,8 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateClientSession, N
 def revoke(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The end of a session and its tokens; ending it twice gives the same answer."""
     return call.run_idempotent(
-        lambda idempotent: service.client_sessions.revoke(
-            call.authority, call.path["clientSessionId"], idempotency_key=idempotent
+        lambda idempotent: call.resources.client_sessions.revoke(
+            call.path["clientSessionId"], idempotency_key=idempotent
         ),
         views.client_session,
     )
@@ -40,5 +39,5 @@ def revoke(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 def exchange(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An access token for a session token, which is consumed."""
-    exchanged = service.client_sessions.exchange(call.session_token, mode=call.mode)
+    exchanged = service.client_tokens.exchange(call.session_token, mode=call.mode)
     return call.answer(views.access_token(exchanged))

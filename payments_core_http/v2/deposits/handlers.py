@@ -36,8 +36,8 @@ def list_own_addresses(service: PaymentsService, call: ApiCall[None, PageQuery])
 def check(service: PaymentsService, call: ApiCall[bodies.CheckDeposits, None]) -> Response:
     """The account's newest deposits, after a check of the chain."""
     return call.run_idempotent(
-        lambda idempotent: service.deposits.check(
-            call.authority, call.path["accountId"], call.body.chainId, idempotency_key=idempotent
+        lambda idempotent: call.resources.deposits.check(
+            call.path["accountId"], call.body.chainId, idempotency_key=idempotent
         ),
         views.deposit_check,
     )
@@ -45,8 +45,7 @@ def check(service: PaymentsService, call: ApiCall[bodies.CheckDeposits, None]) -
 
 def list_deposits(service: PaymentsService, call: ApiCall[None, bodies.DepositsQuery]) -> Response:
     """The account's deposits, newest first."""
-    page = service.deposits.list_deposits(
-        call.authority,
+    page = call.resources.deposits.list(
         call.path["accountId"],
         status=call.query.status,
         after=call.decode_position(),
@@ -58,8 +57,7 @@ def list_deposits(service: PaymentsService, call: ApiCall[None, bodies.DepositsQ
 def send_back(service: PaymentsService, call: ApiCall[bodies.ReturnDeposit, None]) -> Response:
     """A rejected deposit that goes back; the worker sends it."""
     return call.run_idempotent(
-        lambda idempotent: service.deposits.send_back(
-            call.authority,
+        lambda idempotent: call.resources.deposits.send_back(
             call.path["accountId"],
             call.path["depositId"],
             call.body.destination,
@@ -73,8 +71,8 @@ def _issue_address(
     service: PaymentsService, call: ApiCall[bodies.IssueAddress, None], account_id: str
 ) -> Response:
     return call.run_idempotent(
-        lambda idempotent: service.deposits.issue_address(
-            call.authority, account_id, call.body.chainId, idempotency_key=idempotent
+        lambda idempotent: call.resources.deposits.issue_address(
+            account_id, call.body.chainId, idempotency_key=idempotent
         ),
         views.issued_address,
         status=lambda issued: 201 if issued.is_new else 200,
@@ -84,7 +82,7 @@ def _issue_address(
 def _list_addresses(
     service: PaymentsService, call: ApiCall[None, PageQuery], account_id: str
 ) -> Response:
-    page = service.deposits.list_addresses(
-        call.authority, account_id, after=call.decode_position(), limit=call.query.limit
+    page = call.resources.deposits.list_addresses(
+        account_id, after=call.decode_position(), limit=call.query.limit
     )
     return call.answer_page(page, views.address)

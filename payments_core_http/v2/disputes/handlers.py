@@ -14,15 +14,14 @@ if TYPE_CHECKING:
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A session with its dispute."""
-    found = service.disputes.get_session(call.authority, call.path["sessionId"])
+    found = call.resources.sessions.read(call.path["sessionId"])
     return call.answer(views.session(found, call.request_id))
 
 
 def flag(service: PaymentsService, call: ApiCall[bodies.FlagDispute, None]) -> Response:
     """The settled session, now disputed."""
     return call.run_idempotent(
-        lambda idempotent: service.disputes.flag(
-            call.authority,
+        lambda idempotent: call.resources.sessions.flag_dispute(
             call.path["sessionId"],
             reason=call.body.reason,
             description=call.body.description,
@@ -35,8 +34,7 @@ def flag(service: PaymentsService, call: ApiCall[bodies.FlagDispute, None]) -> R
 def resolve(service: PaymentsService, call: ApiCall[bodies.ResolveDispute, None]) -> Response:
     """The session with its resolved dispute."""
     return call.run_idempotent(
-        lambda idempotent: service.disputes.resolve(
-            call.authority,
+        lambda idempotent: call.resources.sessions.resolve_dispute(
             call.path["sessionId"],
             resolution=call.body.resolution,
             note=call.body.note,

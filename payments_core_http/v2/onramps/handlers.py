@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def read_requirements(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """What a new on-ramp needs."""
     account_id = call.path["accountId"]
-    found = service.onramp_accounts.requirements(call.authority, account_id)
+    found = call.resources.onramps.read_requirements(account_id)
     return call.answer(views.onramp_requirements(account_id, found))
 
 
@@ -34,8 +34,8 @@ def add(service: PaymentsService, call: ApiCall[bodies.AddOnrampAccount, None]) 
         ),
     )
     return call.run_idempotent(
-        lambda idempotent: service.onramp_accounts.add(
-            call.authority, call.path["accountId"], new, idempotency_key=idempotent
+        lambda idempotent: call.resources.onramps.add(
+            call.path["accountId"], new, idempotency_key=idempotent
         ),
         views.onramp_account,
     )
@@ -43,24 +43,23 @@ def add(service: PaymentsService, call: ApiCall[bodies.AddOnrampAccount, None]) 
 
 def list_onramps(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The account's on-ramps, newest first."""
-    page = service.onramp_accounts.list(
-        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
+    page = call.resources.onramps.list(
+        call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
     return call.answer_page(page, views.onramp_account)
 
 
 def read_instructions(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """Where others send money for the account."""
-    found = service.onramp_accounts.read_instructions(
-        call.authority, call.path["accountId"], call.path["onrampBankAccountId"]
+    found = call.resources.onramps.read_instructions(
+        call.path["accountId"], call.path["onrampBankAccountId"]
     )
     return call.answer(views.deposit_instructions(found))
 
 
 def list_transactions(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The transfers to an on-ramp, newest first."""
-    page = service.onramp_accounts.list_transactions(
-        call.authority,
+    page = call.resources.onramps.list_transactions(
         call.path["accountId"],
         call.path["onrampBankAccountId"],
         after=call.decode_position(),

@@ -18,8 +18,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateOption, None]) -
     """A Vault option, selected."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.vault_options.create(
-            call.authority,
+        lambda idempotent: call.resources.options.create(
             call.path["paymentId"],
             chain_id=body.chainId,
             asset_symbol=body.assetSymbol,
@@ -31,7 +30,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateOption, None]) -
 
 def list_options(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The caller's options of the Payment, oldest first; there are at most ten."""
-    options = service.vault_options.list(call.authority, call.path["paymentId"])
+    options = call.resources.options.list(call.path["paymentId"])
     position = call.decode_position()
     start = int(position[0] or 0) if position else 0
     end = start + call.query.limit
@@ -41,17 +40,14 @@ def list_options(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Re
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An option with its funding operation."""
-    details = service.vault_options.get(
-        call.authority, call.path["paymentId"], call.path["optionId"]
-    )
+    details = call.resources.options.read(call.path["paymentId"], call.path["optionId"])
     return call.answer(views.funded_option(details))
 
 
 def refresh(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The option with a new one-time action."""
     return call.run_idempotent(
-        lambda idempotent: service.vault_options.refresh(
-            call.authority,
+        lambda idempotent: call.resources.options.refresh(
             call.path["paymentId"],
             call.path["optionId"],
             idempotency_key=idempotent,
@@ -64,8 +60,7 @@ def authorize(service: PaymentsService, call: ApiCall[bodies.Authorize, None]) -
     """The recorded authorization of exactly one transfer; funds arrive later, or not."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.funding.authorize(
-            call.authority,
+        lambda idempotent: call.resources.options.authorize(
             call.path["paymentId"],
             call.path["optionId"],
             action_id=body.actionId,

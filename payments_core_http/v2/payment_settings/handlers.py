@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def read_payment_settings(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The settings, or the defaults."""
-    return call.answer(views.payment_settings(service.payment_settings.read(call.authority)))
+    return call.answer(views.payment_settings(call.resources.payment_settings.read()))
 
 
 def replace_payment_settings(
@@ -23,8 +23,7 @@ def replace_payment_settings(
 ) -> Response:
     """The settings as they are from now on."""
     return call.run_idempotent(
-        lambda idempotent: service.payment_settings.replace(
-            call.authority,
+        lambda idempotent: call.resources.payment_settings.replace(
             _terms(call.body),
             settings_version=call.body.version,
             idempotency_key=idempotent,

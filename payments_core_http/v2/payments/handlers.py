@@ -19,8 +19,8 @@ from payments_core.payments.destinations import (
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.sends import NewSend
+from payments_core.resources import Resources
 from payments_core.storage.port import Where
-from payments_core.tenants.authorization import Authority
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.payments import bodies, receipt_views, views
@@ -32,46 +32,46 @@ if TYPE_CHECKING:
 
 def create(service: PaymentsService, call: ApiCall[bodies.AnyPayment, None]) -> Response:
     """A Payment that receives, sends or collects."""
-    make = _prepare_creation(service, call.authority, call.body)
-    return call.run_idempotent(make, lambda details: views.created_payment(details, service.links))
+    make = _prepare_creation(call.resources, call.body)
+    return call.run_idempotent(
+        make, lambda details: views.created_payment(details, service.parts.links)
+    )
 
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A Payment with all its fields."""
-    details = service.payments.get(call.authority, call.path["paymentId"])
-    return call.answer_from(details, lambda known: views.payment(known, service.links))
+    details = call.resources.payments.read(call.path["paymentId"])
+    return call.answer_from(details, lambda known: views.payment(known, service.parts.links))
 
 
 def list_payments(service: PaymentsService, call: ApiCall[None, bodies.ListPayments]) -> Response:
     """Payments, newest first."""
-    page = service.payments.list(
-        call.authority,
+    page = call.resources.payments.list(
         account_id=call.query.accountId,
         where=_build_filters(call.query),
         after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.answer_page(page, lambda details: views.payment(details, service.links))
+    return call.answer_page(page, lambda details: views.payment(details, service.parts.links))
 
 
 def cancel(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The Payment, ended before funds moved."""
-    known = service.payments.get(call.authority, call.path["paymentId"])
+    known = call.resources.payments.read(call.path["paymentId"])
     return call.run_idempotent(
-        lambda idempotent: service.payments.cancel(
-            call.authority, call.path["paymentId"], idempotency_key=idempotent
+        lambda idempotent: call.resources.payments.cancel(
+            call.path["paymentId"], idempotency_key=idempotent
         ),
-        lambda details: views.payment(_merge_details(details, known), service.links),
+        lambda details: views.payment(_merge_details(details, known), service.parts.links),
     )
 
 
 def reconcile(service: PaymentsService, call: ApiCall[bodies.Reconcile, None]) -> Response:
     """The Payment, with the decision about it; the worker does refunds and releases."""
     body = call.body
-    known = service.payments.get(call.authority, call.path["paymentId"])
+    known = call.resources.payments.read(call.path["paymentId"])
     return call.run_idempotent(
-        lambda idempotent: service.reconciliation.reconcile(
-            call.authority,
+        lambda idempotent: call.resources.payments.reconcile(
             call.path["paymentId"],
             body.action,
             destination=body.destination,
@@ -79,14 +79,13 @@ def reconcile(service: PaymentsService, call: ApiCall[bodies.Reconcile, None]) -
             note=body.note,
             idempotency_key=idempotent,
         ),
-        lambda details: views.payment(_merge_details(details, known), service.links),
+        lambda details: views.payment(_merge_details(details, known), service.parts.links),
     )
 
 
 def read_receipts(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """What the Payment received, oldest first, and where its money is."""
-    receipts_with_journal = service.payments.list_receipts(
-        call.authority,
+    receipts_with_journal = call.resources.payments.list_receipts(
         call.path["paymentId"],
         after=call.decode_position(),
         limit=call.query.limit,
@@ -102,7 +101,7 @@ def read_receipts(service: PaymentsService, call: ApiCall[None, PageQuery]) -> R
 
 
 def _prepare_creation(
-    service: PaymentsService, authority: Authority, body: bodies.AnyPayment
+    resources: Resources, body: bodies.AnyPayment
 ) -> Callable[[IdempotentRequest | None], PaymentDetails]:
     """What creates the Payment that the body describes."""
     if isinstance(body, bodies.CreateSend):
@@ -116,7 +115,7 @@ def _prepare_creation(
             reference=body.reference,
             metadata=body.metadata,
         )
-        return lambda idempotent: service.sends.create(authority, send, idempotency_key=idempotent)
+        return lambda idempotent: resources.payments.send(send, idempotency_key=idempotent)
     to = _destination(body.destination)
     if isinstance(body, bodies.CreateCollect):
         collect = NewCollect(
@@ -129,9 +128,7 @@ def _prepare_creation(
             description=body.description,
             metadata=body.metadata,
         )
-        return lambda idempotent: service.collects.create(
-            authority, collect, idempotency_key=idempotent
-        )
+        return lambda idempotent: resources.payments.collect(collect, idempotency_key=idempotent)
     new = NewPayment(
         amount=body.amount,
         destination=to,
@@ -145,7 +142,7 @@ def _prepare_creation(
         cancel_url=body.cancelUrl,
         metadata=body.metadata,
     )
-    return lambda idempotent: service.payments.create(authority, new, idempotency_key=idempotent)
+    return lambda idempotent: resources.payments.receive(new, idempotency_key=idempotent)
 
 
 def _send_destination(given: bodies.AnyDestination | bodies.BankDestination) -> SendDestination:

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 def read_payment(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The Payment, with its direct options."""
-    details = service.checkout.get_payment(call.authority, call.path["paymentId"])
+    details = call.resources.public_payments.read(call.path["paymentId"])
     return call.answer(public_views.payment(details))
 
 
 def read_state(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The state of the Payment, for polling; the tag changes when anything of it does."""
-    state = service.checkout.get_state(call.authority, call.path["paymentId"])
+    state = call.resources.public_payments.read_state(call.path["paymentId"])
     return call.answer_with_etag(public_views.state(state))
 
 
 def list_methods(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The ways to pay without an account."""
     payment_id = call.path["paymentId"]
-    offered = service.public_options.list_methods(call.authority, payment_id)
+    offered = call.resources.public_payments.list_methods(payment_id)
     return call.answer(public_views.methods(payment_id, offered))
 
 
@@ -40,8 +40,7 @@ def create_option(
     """A way to pay, not selected yet."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.public_options.create(
-            call.authority,
+        lambda idempotent: call.resources.public_options.create(
             call.path["paymentId"],
             method=body.providerCode,
             chain_id=body.chainId,
@@ -55,17 +54,14 @@ def create_option(
 
 def read_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An option, with where to send what."""
-    details = service.public_options.get(
-        call.authority, call.path["paymentId"], call.path["optionId"]
-    )
+    details = call.resources.public_options.read(call.path["paymentId"], call.path["optionId"])
     return call.answer(direct_option_views.payment_option(details))
 
 
 def select_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The option that the payer means to pay by."""
     return call.run_idempotent(
-        lambda idempotent: service.public_options.select(
-            call.authority,
+        lambda idempotent: call.resources.public_options.select(
             call.path["paymentId"],
             call.path["optionId"],
             idempotency_key=idempotent,
@@ -77,8 +73,7 @@ def select_option(service: PaymentsService, call: ApiCall[None, None]) -> Respon
 def refresh_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The option for the amount that still remains."""
     return call.run_idempotent(
-        lambda idempotent: service.public_options.refresh(
-            call.authority,
+        lambda idempotent: call.resources.public_options.refresh(
             call.path["paymentId"],
             call.path["optionId"],
             idempotency_key=idempotent,
@@ -93,8 +88,7 @@ def submit_transaction(
     """The option with the transaction noted; it is checked after this answer."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.public_options.submit(
-            call.authority,
+        lambda idempotent: call.resources.public_options.submit_transaction(
             call.path["paymentId"],
             call.path["optionId"],
             chain_id=body.chainId,
@@ -108,6 +102,6 @@ def submit_transaction(
 def exchange_link(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The client secret of a link's Payment. The page that asks must not pass its address on."""
     service.refresh()  # the one call without a credential that asks what time it is
-    exchanged = service.checkout.exchange(call.path["code"], mode=call.mode)
+    exchanged = service.checkout.exchange_link(call.path["code"], mode=call.mode)
     answer = call.answer(public_views.exchanged_link(exchanged))
     return evolve(answer, headers={"Referrer-Policy": "no-referrer"})

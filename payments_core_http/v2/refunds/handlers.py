@@ -19,8 +19,8 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateRefund, None]) -
     body = call.body
     new = NewRefund(amount=body.amount, destination=body.destination, reason=body.reason)
     return call.run_idempotent(
-        lambda idempotent: service.refunds.create_all(
-            call.authority, call.path["paymentId"], new, idempotency_key=idempotent
+        lambda idempotent: call.resources.payments.refund_all(
+            call.path["paymentId"], new, idempotency_key=idempotent
         ),
         views.created_refunds,
     )
@@ -28,7 +28,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateRefund, None]) -
 
 def list_refunds(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The refunds of the Payment, newest first."""
-    page = service.refunds.list(
-        call.authority, call.path["paymentId"], after=call.decode_position(), limit=call.query.limit
+    page = call.resources.payments.list_refunds(
+        call.path["paymentId"], after=call.decode_position(), limit=call.query.limit
     )
     return call.answer_page(page, views.refund)

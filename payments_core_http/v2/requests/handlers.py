@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 def list_requests(service: PaymentsService, call: ApiCall[None, bodies.ListRequests]) -> Response:
     """The recorded requests, newest first."""
     status = (call.query.status or "").removesuffix("xx")
-    page = service.request_log.list_page(
-        call.authority,
+    page = call.resources.requests.list(
         lambda request: str(request.status).startswith(status),
         limit=call.query.limit,
         after=call.decode_position(),

@@ -19,8 +19,8 @@ def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The sandbox's clock and chains, and which calls fail next."""
     sandbox = service.sandbox(call.mode)
     view = views.SandboxView(
-        now=format_iso(service.ports.clock.now()),
-        realNow=format_iso(service.ports.clock.real_now()),
+        now=format_iso(service.parts.ports.clock.now()),
+        realNow=format_iso(service.parts.ports.clock.real_now()),
         chains=tuple(
             views.chain(chain_id, service.find_network_kind(chain_id), heads)
             for chain_id, heads in sandbox.list_heads().items()
@@ -135,8 +135,8 @@ def decide_kyc(service: PaymentsService, call: ApiCall[bodies.DecideKyc, None]) 
     account_id, status = call.path["accountId"], call.body.status
     service.sandbox(call.mode).require_single_app()
     return call.run_idempotent(
-        lambda idempotent: service.verifications.simulate_decision(
-            call.authority, account_id, status, idempotency_key=idempotent
+        lambda idempotent: call.resources.verifications.simulate_decision(
+            account_id, status, idempotency_key=idempotent
         ),
         verification_views.verification,
     )

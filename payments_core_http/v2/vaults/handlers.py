@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def list_vaults(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """An account's vaults, by chain."""
-    page = service.vault_provisioning.list(
-        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
+    page = call.resources.vaults.list(
+        call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
     return call.answer_page(page, views.vault)
 
@@ -29,8 +29,8 @@ def list_vaults(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Res
 def provision(service: PaymentsService, call: ApiCall[bodies.ProvisionVault, None]) -> Response:
     """The account's vault on a chain: 201 if it was made, 200 if it was there."""
     return call.run_idempotent(
-        lambda idempotent: service.vault_provisioning.provision(
-            call.authority, call.path["accountId"], call.body.chainId, idempotency_key=idempotent
+        lambda idempotent: call.resources.vaults.provision(
+            call.path["accountId"], call.body.chainId, idempotency_key=idempotent
         ),
         views.provisioned_vault,
         status=lambda provisioned: 201 if provisioned.is_new else 200,
@@ -39,8 +39,7 @@ def provision(service: PaymentsService, call: ApiCall[bodies.ProvisionVault, Non
 
 def read_policy(service: PaymentsService, call: ApiCall[None, bodies.PolicyQuery]) -> Response:
     """A vault's policy, in its current or an earlier version."""
-    found = service.vault_policies.read(
-        call.authority,
+    found = call.resources.vaults.read_policy(
         call.path["accountId"],
         call.path["vaultId"],
         policy_version=call.query.version,
@@ -60,8 +59,7 @@ def replace_policy(service: PaymentsService, call: ApiCall[bodies.ReplacePolicy,
         allowed_destinations=_destinations(body.allowedDestinations),
     )
     return call.run_idempotent(
-        lambda idempotent: service.vault_policies.replace(
-            call.authority,
+        lambda idempotent: call.resources.vaults.replace_policy(
             call.path["accountId"],
             call.path["vaultId"],
             terms,
@@ -74,7 +72,7 @@ def replace_policy(service: PaymentsService, call: ApiCall[bodies.ReplacePolicy,
 
 def read_yield_settings(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A vault's yield settings."""
-    found = service.vault_yields.read(call.authority, call.path["accountId"], call.path["vaultId"])
+    found = call.resources.vaults.read_yield_settings(call.path["accountId"], call.path["vaultId"])
     return call.answer(views.yield_settings(found))
 
 
@@ -83,8 +81,7 @@ def replace_yield_settings(
 ) -> Response:
     """A vault's new yield settings."""
     return call.run_idempotent(
-        lambda idempotent: service.vault_yields.replace(
-            call.authority,
+        lambda idempotent: call.resources.vaults.replace_yield_settings(
             call.path["accountId"],
             call.path["vaultId"],
             enabled=call.body.enabled,
@@ -97,8 +94,8 @@ def replace_yield_settings(
 
 def list_mandates(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """An account's mandates, newest first."""
-    page = service.mandates.list(
-        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
+    page = call.resources.mandates.list(
+        call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
     return call.answer_page(page, views.mandate)
 
@@ -116,8 +113,8 @@ def create_mandate(service: PaymentsService, call: ApiCall[bodies.CreateMandate,
         metadata=body.metadata,
     )
     return call.run_idempotent(
-        lambda idempotent: service.mandates.create(
-            call.authority, call.path["accountId"], new, idempotency_key=idempotent
+        lambda idempotent: call.resources.mandates.create(
+            call.path["accountId"], new, idempotency_key=idempotent
         ),
         views.mandate,
     )
@@ -126,8 +123,7 @@ def create_mandate(service: PaymentsService, call: ApiCall[bodies.CreateMandate,
 def revoke_mandate(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The end of a mandate; ending it twice gives the same answer."""
     return call.run_idempotent(
-        lambda idempotent: service.mandates.revoke(
-            call.authority,
+        lambda idempotent: call.resources.mandates.revoke(
             call.path["accountId"],
             call.path["mandateId"],
             idempotency_key=idempotent,

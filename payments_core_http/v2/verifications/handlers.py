@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 def start(service: PaymentsService, call: ApiCall[bodies.StartVerification, None]) -> Response:
     """A new verification, with the URL where the user goes."""
     return call.run_idempotent(
-        lambda idempotent: service.verifications.start(
-            call.authority,
+        lambda idempotent: call.resources.verifications.start(
             call.path["accountId"],
             return_url=call.body.returnUrl,
             idempotency_key=idempotent,
@@ -28,7 +27,7 @@ def start(service: PaymentsService, call: ApiCall[bodies.StartVerification, None
 
 def list_verifications(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The account's verifications, newest first."""
-    page = service.verifications.list(
-        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
+    page = call.resources.verifications.list(
+        call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
     return call.answer_page(page, views.verification)

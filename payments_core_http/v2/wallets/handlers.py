@@ -19,8 +19,7 @@ def create_challenge(
     """A text for the wallet to sign."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.wallets.challenge(
-            call.authority,
+        lambda idempotent: call.resources.wallets.create_challenge(
             call.path["accountId"],
             body.address,
             body.chainType,
@@ -35,8 +34,7 @@ def add(service: PaymentsService, call: ApiCall[bodies.AddWallet, None]) -> Resp
     """The wallet that signed, verified."""
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.wallets.add(
-            call.authority,
+        lambda idempotent: call.resources.wallets.add(
             call.path["accountId"],
             body.challengeId,
             body.signature,
@@ -50,8 +48,8 @@ def add(service: PaymentsService, call: ApiCall[bodies.AddWallet, None]) -> Resp
 
 def list_wallets(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The account's wallets, oldest first."""
-    page = service.wallets.list(
-        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
+    page = call.resources.wallets.list(
+        call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
     return call.answer_page(page, views.wallet)
 
@@ -59,8 +57,7 @@ def list_wallets(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Re
 def remove(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The wallet as it was."""
     return call.run_idempotent(
-        lambda idempotent: service.wallets.remove(
-            call.authority,
+        lambda idempotent: call.resources.wallets.remove(
             call.path["accountId"],
             call.path["walletId"],
             idempotency_key=idempotent,

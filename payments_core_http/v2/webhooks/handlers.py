@@ -25,8 +25,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateWebhook, None]) 
         raise NotFound("environment")
     body = call.body
     return call.run_idempotent(
-        lambda idempotent: service.webhooks.create(
-            call.authority,
+        lambda idempotent: call.resources.webhooks.create(
             url=body.url,
             description=body.description,
             subscribed_events=body.subscribedEvents,
@@ -38,9 +37,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateWebhook, None]) 
 
 def list_endpoints(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The endpoints, what can be subscribed to, and what receivers may rely on."""
-    page = service.webhooks.list(
-        call.authority, limit=call.query.limit, after=call.decode_position()
-    )
+    page = call.resources.webhooks.list(limit=call.query.limit, after=call.decode_position())
     environment = call.authority.environment
     return call.answer(
         views.EndpointsView(
@@ -54,7 +51,7 @@ def list_endpoints(service: PaymentsService, call: ApiCall[None, PageQuery]) -> 
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An endpoint."""
-    health = service.webhooks.get_health(call.authority, call.path["webhookId"])
+    health = call.resources.webhooks.read_health(call.path["webhookId"])
     return call.answer(views.endpoint_with_health(health, call.authority.environment))
 
 
@@ -64,8 +61,8 @@ def change(service: PaymentsService, call: ApiCall[bodies.ChangeWebhook, None]) 
     changes = EndpointChanges(body.description, body.subscribedEvents, body.status)
     environment = call.authority.environment
     return call.run_idempotent(
-        lambda idempotent: service.webhooks.update(
-            call.authority, call.path["webhookId"], changes, idempotency_key=idempotent
+        lambda idempotent: call.resources.webhooks.change(
+            call.path["webhookId"], changes, idempotency_key=idempotent
         ),
         lambda record: views.OneEndpoint(webhookEndpoint=views.endpoint(record, environment)),
     )
@@ -77,8 +74,7 @@ def rotate_secret(
     """A new signing secret; the previous one is invalid at once, or after its overlap."""
     environment = call.authority.environment
     return call.run_idempotent(
-        lambda idempotent: service.webhooks.rotate_secret(
-            call.authority,
+        lambda idempotent: call.resources.webhooks.rotate_secret(
             call.path["webhookId"],
             overlap_s=call.body.overlapSeconds,
             idempotency_key=idempotent,
@@ -89,8 +85,8 @@ def rotate_secret(
 
 def list_deliveries(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The endpoint's deliveries, most recently updated first."""
-    endpoint, page = service.webhooks.list_deliveries(
-        call.authority, call.path["webhookId"], limit=call.query.limit, after=call.decode_position()
+    endpoint, page = call.resources.webhooks.list_deliveries(
+        call.path["webhookId"], limit=call.query.limit, after=call.decode_position()
     )
     return call.answer(
         views.DeliveriesView(
@@ -104,8 +100,7 @@ def list_deliveries(service: PaymentsService, call: ApiCall[None, PageQuery]) ->
 def retry(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A delivery scheduled again, with its full budget of attempts."""
     return call.run_idempotent(
-        lambda idempotent: service.webhooks.retry(
-            call.authority,
+        lambda idempotent: call.resources.webhooks.retry_delivery(
             call.path["webhookId"],
             call.path["deliveryId"],
             idempotency_key=idempotent,
@@ -117,8 +112,8 @@ def retry(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 def test(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A test event, queued for the endpoint."""
     return call.run_idempotent(
-        lambda idempotent: service.webhook_events.send_test(
-            call.authority, call.path["webhookId"], idempotency_key=idempotent
+        lambda idempotent: call.resources.webhooks.test(
+            call.path["webhookId"], idempotency_key=idempotent
         ),
         views.tested_endpoint,
     )
@@ -128,8 +123,8 @@ def recover(service: PaymentsService, call: ApiCall[bodies.RecoverWebhook, None]
     """A recovery of the events that the endpoint has missed."""
     since = parse_iso(call.body.since)
     return call.run_idempotent(
-        lambda idempotent: service.webhook_events.recover(
-            call.authority, call.path["webhookId"], since, idempotency_key=idempotent
+        lambda idempotent: call.resources.webhooks.recover(
+            call.path["webhookId"], since, idempotency_key=idempotent
         ),
         views.recovering_endpoint,
     )
@@ -138,8 +133,7 @@ def recover(service: PaymentsService, call: ApiCall[bodies.RecoverWebhook, None]
 def list_events(service: PaymentsService, call: ApiCall[None, bodies.ListEvents]) -> Response:
     """The environment's events, newest first."""
     query = call.query
-    page = service.webhook_events.list(
-        call.authority,
+    page = call.resources.events.list(
         account_id=query.accountId,
         where=_build_filters(query),
         after=call.decode_position(),
@@ -150,7 +144,7 @@ def list_events(service: PaymentsService, call: ApiCall[None, bodies.ListEvents]
 
 def read_event(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An event."""
-    record = service.webhook_events.get(call.authority, call.path["eventId"])
+    record = call.resources.events.read(call.path["eventId"])
     return call.answer(views.event(record, service.settings.versions))
 
 
@@ -158,8 +152,8 @@ def resend(service: PaymentsService, call: ApiCall[bodies.ResendEvent, None]) ->
     """An event, queued again."""
     event_id, endpoint_id = call.path["eventId"], call.body.webhookId
     return call.run_idempotent(
-        lambda idempotent: service.webhook_events.resend(
-            call.authority, event_id, endpoint_id=endpoint_id, idempotency_key=idempotent
+        lambda idempotent: call.resources.events.resend(
+            event_id, endpoint_id=endpoint_id, idempotency_key=idempotent
         ),
         lambda records: views.resent_event(event_id, records),
     )

@@ -158,15 +158,15 @@ def live_by_threads(service: PaymentsService, chain: Any, clock: SandboxClock) -
 
 def live_by_scans(service: PaymentsService, chain: Any, clock: SandboxClock) -> None:
     """Do the job that scans, and no other, until it has seen the newest block."""
-    scanner = service.scanner("sandbox")
+    scanner = service.parts.scanner("sandbox")
     scanner.ensure_scheduled()
     newest = chain.heads().latest.number
     tip = -1
     while tip < newest:
-        job, _ = scan_job_and_tip(service.ports.storage)
+        job, _ = scan_job_and_tip(service.parts.ports.storage)
         assert job is not None
         scanner.scan(ClaimedJob(DIRECTORY, job))
-        _, tip = scan_job_and_tip(service.ports.storage)
+        _, tip = scan_job_and_tip(service.parts.ports.storage)
         report(tip=tip)
 
 

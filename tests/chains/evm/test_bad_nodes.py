@@ -196,7 +196,7 @@ def test_a_malformed_receipt_proves_nothing_until_a_right_one_comes(
     for payment_id in (payer.id, option.payment.id):
         assert world.paid(payment_id).received == 0
         assert world.journal(payment_id) == []
-        receipts = world.service.payments.list_receipts(world.server, payment_id).receipts.records
+        receipts = world.resources.payments.list_receipts(payment_id).receipts.records
         assert not receipts
     assert world.operation_now(option).status in ("broadcast", "unknown")
     assert world.held()[1] == atomic("25")

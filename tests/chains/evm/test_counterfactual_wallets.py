@@ -224,16 +224,16 @@ class Chains:
 
     def account(self, name: str) -> str:
         new = NewAccount(external_user_id=name, subject_type="individual")
-        return self.service.accounts.create(self.server, new).account.id
+        return self.service.acting_as(self.server).accounts.create(new).account.id
 
     def link(
         self, safe: CounterfactualSafe, chain_id: int, *, named: int | None, wrapped: bool
     ) -> Wallet:
-        wallets = self.service.wallets
-        asked = wallets.challenge(self.server, self.zoe, safe.address, "evm", chain_id=named)
+        wallets = self.service.acting_as(self.server).wallets
+        asked = wallets.create_challenge(self.zoe, safe.address, "evm", chain_id=named)
         signature = safe.sign(personal_digest(asked.message), chain_id)
         signature = safe.wrap(signature) if wrapped else signature
-        return wallets.add(self.server, self.zoe, asked.id, "0x" + signature.hex())
+        return wallets.add(self.zoe, asked.id, "0x" + signature.hex())
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +258,7 @@ def test_a_safe_on_two_chains_is_linked_with_either_signature(
         assert made.contract_chains == order[: done + 1]
     with pytest.raises(ValidationFailed):
         two.link(safe, 137, named=None, wrapped=False)
-    two.service.wallets.remove(two.server, two.zoe, made.id)
+    two.resources.wallets.remove(two.zoe, made.id)
 
 
 def test_a_safe_that_is_nowhere_yet_is_linked_on_the_chain_it_signs_for(two: Chains) -> None:
@@ -278,5 +278,5 @@ def test_a_safe_that_is_not_deployed_signs_a_message_of_the_callers_own(two: Cha
     signed = MessageSignature(
         chain_type="evm", address=safe.address, message=text, signature="0x" + signature.hex()
     )
-    details = two.service.wallets.add_by_message(two.server, two.account("yan"), signed)
+    details = two.resources.wallets.add_by_message(two.account("yan"), signed)
     assert [wallet.contract_chains for wallet in details.wallets] == [(8453,)]

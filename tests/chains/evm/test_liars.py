@@ -222,7 +222,7 @@ def test_a_made_up_payment_does_not_count(world: AnvilScene, liar: LyingNode) ->
 def test_a_made_up_deposit_does_not_count(world: AnvilScene, liar: LyingNode) -> None:
     till = Till(world)
     liar.lies = make_believe(world, till.address)
-    world.service.deposits.check(world.server, world.payer.id)
+    world.resources.deposits.check(world.payer.id)
     world.finish()
     assert till.all() == []
     assert world.held() == (atomic("100"), 0, atomic("100"))

@@ -228,7 +228,7 @@ class TestNoncesThatAreTakenLongAgo:
 
         world.chain.scan = count_scans
         authority = WorkerAuthority(world.environment_id, "sandbox")
-        outbox = Outbox(world.service.ports, {BASE: world.chain})
+        outbox = Outbox(world.service.parts.ports, {BASE: world.chain})
         looks, before = 0, -1
         while len(scans) > before:
             before = len(scans)

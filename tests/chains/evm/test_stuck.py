@@ -77,7 +77,7 @@ def test_whichever_is_mined_counts_once_and_is_the_receipts(world: AnvilScene, w
     assert (done.status, done.received, done.settled) == ("succeeded", atomic("25"), atomic("25"))
     operation = world.operation_now(option)
     assert (operation.status, operation.transaction_hash) == ("confirmed", hash)
-    [receipt] = world.service.payments.list_receipts(world.server, done.id).receipts.records
+    [receipt] = world.resources.payments.list_receipts(done.id).receipts.records
     assert (receipt.status, receipt.transaction_hash) == ("verified", hash)
     assert mined_funding(world) == [hash]
     assert world.sent() == 2
@@ -98,7 +98,7 @@ def test_a_reorg_may_swap_one_for_the_other(world: AnvilScene, first: int, then:
     assert (done.status, done.received) == ("succeeded", atomic("25"))
     counted = [
         it.transaction_hash
-        for it in world.service.payments.list_receipts(world.server, done.id).receipts.records
+        for it in world.resources.payments.list_receipts(done.id).receipts.records
         if it.status == "verified"
     ]
     assert counted == [signed[then][0]]

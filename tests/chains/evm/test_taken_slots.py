@@ -49,9 +49,7 @@ class TestWithoutGas:
         world.advance(60)
         world.finish()
         assert world.paid(option.payment.id).status == "succeeded"
-        [receipt] = world.service.payments.list_receipts(
-            world.server, option.payment.id
-        ).receipts.records
+        [receipt] = world.resources.payments.list_receipts(option.payment.id).receipts.records
         assert receipt.transaction_hash == first[0][0]  # the bytes that were stored before
         assert world.sent() == 2
 
@@ -138,7 +136,7 @@ class TestASlotThatSomebodyElseTook:
         taken(world)
         to = ToWallet(address=ELSEWHERE)
         new = NewSend(amount="25.00", account_id=world.payer.id, destination=to)
-        created = world.service.sends.create(world.server, new)
+        created = world.resources.payments.send(new)
         world.advance(120)
         world.finish()
         assert world.paid(created.payment.id).status == "succeeded"

@@ -56,7 +56,7 @@ def watch(folder: Path, node: Node, count: int) -> Watched:
     world = World(storage, {BASE: chain}).open()
     details = [world.payment("1.00").payment for _ in range(count // 2)]
     deposits = [
-        world.service.deposits.issue_address(world.server, world.account(f"user {n}").id, BASE)
+        world.resources.deposits.issue_address(world.account(f"user {n}").id, BASE)
         for n in range(count - count // 2)
     ]
     world.service.close()

@@ -232,16 +232,18 @@ class Case:
         verb, _, decision = action.partition(" ")
         service, server = self.world.service, self.world.server
         actions: dict[str, Callable[[], Any]] = {
-            "cancel": lambda: service.payments.cancel(server, self.id),
+            "cancel": lambda: service.acting_as(server).payments.cancel(self.id),
             "authorize": lambda: self.world.authorize(self._option(), action_id=self._action_id()),
             "create": lambda: self.world.option(self.details),
-            "refresh": lambda: service.vault_options.refresh(
-                self.world.client, self.id, self._option().option.id
+            "refresh": lambda: service.acting_as(self.world.client).options.refresh(
+                self.id, self._option().option.id
             ),
             "refund": lambda: self.world.refund(self.details),
             "reconcile": lambda: self.world.reconcile(self.details, decision),
             "expire": self._expire,
-            "dispute": lambda: service.disputes.flag(server, self.before.session_id, reason="r"),
+            "dispute": lambda: service.acting_as(server).sessions.flag_dispute(
+                self.before.session_id, reason="r"
+            ),
         }
         actions[verb]()
         return self.world.paid(self.id).status
@@ -251,16 +253,16 @@ class Case:
         world, service = self.world, self.world.service
         world.clock.advance_to(self.details.payment.expires_at + 10_000)
         service.worker("sandbox")  # a scan is scheduled
-        service.scanner("sandbox").wake(self.details.payment.chain_id)
+        service.parts.scanner("sandbox").wake(self.details.payment.chain_id)
         for scan in self._claim("chain"):
             if scan.job.kind == SCAN:
-                service.scanner("sandbox").scan(scan)
+                service.parts.scanner("sandbox").scan(scan)
         [claimed] = [
             it
             for it in self._claim("timers")
             if (it.job.kind, it.job.subject) == (EXPIRE_PAYMENT, self.id)
         ]
-        PaymentExpiry(service.ports, lambda authority, chain_id: None).run(claimed)
+        PaymentExpiry(service.parts.ports, lambda authority, chain_id: None).run(claimed)
 
     def _claim(self, queue: str) -> Sequence[ClaimedJob]:
         now, storage = self.world.clock.now(), self.world.storage
@@ -290,18 +292,17 @@ class Case:
     def _send(self) -> PaymentDetails:
         to = ToAccount(account_id=self.world.merchant.id)
         new = NewSend(amount="0.001", account_id=self.world.payer.id, destination=to)
-        return self.world.service.sends.create(self.world.server, new)
+        return self.world.resources.payments.send(new)
 
     def _collect(self) -> PaymentDetails:
         world = self.world
-        mandate = world.service.mandates.create(
-            world.server,
+        mandate = world.resources.mandates.create(
             world.payer.id,
             NewMandate(vault_id=world.vault_of().id, amount_per_period="1.00", period="day"),
         )
         to = ToAccount(account_id=world.merchant.id)
         new = NewCollect(amount="0.001", mandate_id=mandate.mandate.id, destination=to)
-        return world.service.collects.create(world.server, new)
+        return world.resources.payments.collect(new)
 
     def _option(self) -> OptionDetails:
         return self.option or self.details.options[0]

@@ -42,7 +42,7 @@ def test_the_process_is_not_ready_while_storage_hangs(
         asked.append(1)
         hangs.wait(30)
 
-    monkeypatch.setattr(door.service.ports.storage, "read", hang)
+    monkeypatch.setattr(door.service.parts.ports.storage, "read", hang)
     monkeypatch.setattr(health, "READY_TIMEOUT_S", 0.05)
     seen = [door.call("GET", "/readyz", auth=None) for _ in range(3)]
     assert {one.status for one in seen} == {503}
@@ -226,7 +226,7 @@ def test_a_fault_outside_any_row_is_ours_too(door: Door, monkeypatch: pytest.Mon
             raise item
         return item
 
-    monkeypatch.setattr(door.service.ports.identifiers, "new", new)
+    monkeypatch.setattr(door.service.parts.ports.identifiers, "new", new)
     assert door.call("GET", "/healthz").code == "internal_error"
 
 

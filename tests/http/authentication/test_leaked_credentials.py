@@ -67,7 +67,7 @@ def test_a_credential_in_a_body_is_refused_and_nothing_is_stored(
         assert (seen.status, seen.code) == (400, "validation_error")
         assert list(seen.faults) == [path]
         assert credential[:60].encode() not in seen.body
-    partition, read = checkout.door.partition, checkout.door.service.ports.storage.read
+    partition, read = checkout.door.partition, checkout.door.service.parts.ports.storage.read
     assert not read(partition, lambda s: s.find(Payment, "by_created")).records
     assert not read(partition, lambda s: s.find(StoredResponse, "by_expiry")).records
 

@@ -165,14 +165,14 @@ class Estate:
                     capability=name,  # type: ignore[arg-type]
                     status="active",
                     api_version=CURRENT_VERSION,
-                    created_at=self.wire.service.ports.clock.now(),
-                    updated_at=self.wire.service.ports.clock.now(),
+                    created_at=self.wire.service.parts.ports.clock.now(),
+                    updated_at=self.wire.service.parts.ports.clock.now(),
                 )
             )
 
     def _onramp(self, account_id: str) -> str:
         """An on-ramp whose number the bank has made."""
-        ports = self.wire.service.ports
+        ports = self.wire.service.parts.ports
         id = ports.identifiers.new("onramp_account")
         sealed = ports.key_ring.seal(ONRAMP_NUMBER_SEAL, id, b"812345678901")
         self._insert(
@@ -209,7 +209,7 @@ class Estate:
 
         It came back from a recipient, so that the chain, which does not know it, is not asked.
         """
-        ports = self.wire.service.ports
+        ports = self.wire.service.parts.ports
         [id, key, sent] = [
             ports.committer.id_sequence().issue(kind) for kind in ("deposit", "tx", "out")
         ]
@@ -242,7 +242,7 @@ class Estate:
         return id
 
     def _insert(self, record: Record) -> None:
-        storage = self.wire.service.ports.storage
+        storage = self.wire.service.parts.ports.storage
         storage.transact(self.environment_id, lambda tx: tx.insert(record))
 
     def work(self) -> None:
@@ -305,7 +305,7 @@ class Estate:
             destination=ToAccount(account_id=self.neighbours["accountId"]),
         )
         authority = service.tenants.system_authority(self.environment_id)
-        quoted = service.quotes.create(authority, new).quote
+        quoted = service.acting_as(authority).legacy.create_quote(new).quote
         self.ids.update(quoteId=quoted.id, quoteAddress=quoted.deposit_address)
 
     def _challenge(self, account_id: str, number: int) -> Any:
@@ -352,11 +352,12 @@ class Estate:
     def _log_request(self) -> str:
         """A recorded request: its id."""
         service = self.wire.service
+        ports = service.parts.ports
         request = LoggedRequest(
-            id=service.ports.identifiers.new("req"), at=service.ports.clock.now(), method="GET",
+            id=ports.identifiers.new("req"), at=ports.clock.now(), method="GET",
             path="/v2/accounts", credential="server_key", status=200,
         )  # fmt: skip
-        service.request_log.append(self.environment_id, self.wire.mode, [request])
+        service.parts.request_log.append(self.environment_id, self.wire.mode, [request])
         return request.id
 
     def go_through(self, advance: Any) -> None:

@@ -90,7 +90,7 @@ class World:
         ring = KeyRing.parse(KeyRing.generate())
         ports: dict[str, Any] = {"clock": self.clock, "transport": self.receiver}
         service = PaymentsService(self.storage, ring, **ports)
-        chains = {id: SimulatedChain(id, service.ports) for id in CHAINS}
+        chains = {id: SimulatedChain(id, service.parts.ports) for id in CHAINS}
         live = PaymentsService(self.storage, ring, chains=chains, kyc=SimulatedKyc(), **ports)
         self.service = service
         self.wires = {"sandbox": Wire(service, "sandbox"), "production": Wire(live, "production")}
@@ -114,7 +114,7 @@ class World:
     def log_in(self, estate: Estate) -> str:
         """The token of a new session of an estate's operator."""
         operators, id = self.service.operators, estate.environment_id
-        self.service._unguarded.operators._cost = CHEAP
+        self.service.parts.operators._cost = CHEAP
         if id not in self._passwords:
             self._passwords[id] = operators.create(id, estate.name).password
         mode = estate.wire.mode
@@ -136,7 +136,7 @@ class World:
 
     def fill_form(self, path: str, cookie: str, fields: Mapping[str, str]) -> dict[str, str]:
         """The form of a page as its browser sends it; nobody else can make its token."""
-        token = make_form_token(self.service.ports.key_ring, cookie, path)
+        token = make_form_token(self.service.parts.ports.key_ring, cookie, path)
         return {"formToken": token, "idempotencyKey": "cell", **fields}
 
     def payment(self, row: Row) -> Any:

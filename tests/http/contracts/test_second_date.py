@@ -96,11 +96,13 @@ class TestAnswers:
         made = make(shop)
         code = made["checkoutUrl"].rpartition("/")[2]
         service = shop.door.service
-        page = service.checkout.get_page(code, mode="sandbox")
+        page = service.checkout.read_page(code, mode="sandbox")
         assert page.client_secret is not None
-        assert service.ports.tokens.read_payment_secret(page.client_secret).api_version == NEWER
-        exchanged = service.checkout.exchange(code, mode="sandbox").client_secret
-        assert service.ports.tokens.read_payment_secret(exchanged).api_version == OLDER
+        assert (
+            service.parts.ports.tokens.read_payment_secret(page.client_secret).api_version == NEWER
+        )
+        exchanged = service.checkout.exchange_link(code, mode="sandbox").client_secret
+        assert service.parts.ports.tokens.read_payment_secret(exchanged).api_version == OLDER
 
 
 class TestBodies:
@@ -244,7 +246,7 @@ class TestEvents:
         authority = service.tenants.system_authority(shop.door.partition)
         [event] = [
             one
-            for one in service.webhook_events.list(authority).records
+            for one in service.acting_as(authority).events.list().records
             if one.payload.get("paymentId") == made["id"]
         ]
         assert event.api_version == OLDER and "currency" not in event.payload

@@ -104,7 +104,7 @@ class Desk:
 def open_desk(checkout: Checkout | Door, username: str = "olivia") -> Desk:
     """A desk with a new operator of the door's environment, logged in."""
     door = checkout if isinstance(checkout, Door) else checkout.door
-    door.service._unguarded.operators._cost = CHEAP
+    door.service.parts.operators._cost = CHEAP
     made = door.service.operators.create(door.partition, username)
     desk = Desk(door)
     seen = desk.log_in(username, made.password)

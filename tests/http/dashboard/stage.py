@@ -98,7 +98,7 @@ def set_stage() -> Iterator[Stage]:
     """Payments in three states, an endpoint with deliveries in three, and an operator."""
     console = Console()
     service = console.door.service
-    service._unguarded.operators._cost = CHEAP
+    service.parts.operators._cost = CHEAP
     late = _create(console, "late", reference=LONG)
     console.advance(3_700)
     _pay(console, late, "31.5")

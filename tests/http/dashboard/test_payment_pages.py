@@ -287,8 +287,8 @@ class TestRefund:
         service = checkout.door.service
         authority = service.tenants.system_authority(checkout.door.partition)
         for new in (NewRefund(), NewRefund(amount="2")):
-            [leg] = service.refunds.plan(authority, payment["id"], new).legs
-            made = service.refunds.create(authority, payment["id"], new)
+            [leg] = service.acting_as(authority).payments.plan_refund(payment["id"], new).legs
+            made = service.acting_as(authority).payments.refund(payment["id"], new)
             assert (made.amount, made.destination) == (leg.amount, leg.to)
             assert made.from_escrow == leg.from_escrow
             if new.amount is UNSET:
@@ -296,7 +296,7 @@ class TestRefund:
                 pay(checkout, payment, "10")
                 checkout.advance(3_700)
         with pytest.raises(NotFound):
-            service.refunds.plan(authority, "payment_" + "A" * 24, NewRefund())
+            service.acting_as(authority).payments.plan_refund("payment_" + "A" * 24, NewRefund())
 
 
 RETURNED_TO = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
@@ -374,10 +374,10 @@ class TestDecisions:
         payment = self.late(checkout)
         service = checkout.door.service
         authority = service.tenants.system_authority(checkout.door.partition)
-        allowed = service.reconciliation.list_allowed(authority, payment["id"])
+        allowed = service.acting_as(authority).payments.list_allowed_actions(payment["id"])
         assert allowed == ("accept", "refund", "write_off")
         with pytest.raises(NotFound):
-            service.reconciliation.list_allowed(authority, "payment_" + "A" * 24)
+            service.acting_as(authority).payments.list_allowed_actions("payment_" + "A" * 24)
 
     def test_nothing_can_be_done_because_it_ended_or_continues(self, checkout: Checkout) -> None:
         desk = open_desk(checkout)
@@ -413,8 +413,8 @@ class TestWhoseItIs:
         other = attrs.evolve(
             service.tenants.system_authority(app.environments["sandbox"]),
         )
-        endpoint, _ = service.webhooks.create(other, url=HOOK)
-        delivery = service.webhook_events.send_test(other, endpoint.id)
+        endpoint, _ = service.acting_as(other).webhooks.create(url=HOOK)
+        delivery = service.acting_as(other).webhooks.test(endpoint.id)
         return endpoint.id, delivery
 
     def test_an_operator_sees_nothing_of_another_environment(

@@ -96,7 +96,9 @@ class Recorded:
 
     def read(self) -> Any:
         tenants = self.door.service.tenants
-        return self.door.service.request_log.list(tenants.system_authority(self.door.partition))
+        return self.door.service.parts.request_log.list(
+            tenants.system_authority(self.door.partition)
+        )
 
 
 def read_copies(page: str) -> tuple[str, str]:
@@ -210,7 +212,7 @@ class TestWhatNeverIs:
         recorded.call("GET", "/v2/accounts", headers={"X-Service-Payment-Secret": "p_secret_abcd"})
         assert len(recorded.read()) == 5
         stored = str(
-            door.service.ports.storage.read(
+            door.service.parts.ports.storage.read(
                 door.partition, lambda snapshot: snapshot.find(RequestLogPage, "newest")
             )
         )
@@ -332,7 +334,7 @@ class TestCost:
         self, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         recorded.door.call("GET", "/v2/accounts")  # which writes that the key is used
-        storage = recorded.door.service.ports.storage
+        storage = recorded.door.service.parts.ports.storage
         transact, commits = storage.transact, []
 
         def count(partition: str, work: Any) -> Any:
@@ -364,7 +366,7 @@ class TestCost:
             recorded.door.call("GET", "/v2/accounts")
         recorded.recorder.flush()
         authority = service.tenants.system_authority(other.environments["sandbox"])
-        assert len(service.request_log.list(authority)) == 1
+        assert len(service.parts.request_log.list(authority)) == 1
 
     def test_what_waits_is_bounded(
         self, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
@@ -379,7 +381,7 @@ class TestCost:
         def refuse(*_: object) -> None:
             raise Unavailable()
 
-        log = recorded.door.service.request_log
+        log = recorded.door.service.parts.request_log
         with monkeypatch.context() as patched:
             patched.setattr(log, "append", refuse)
             assert recorded.call("GET", "/v2/accounts").status == 200
@@ -482,7 +484,7 @@ class TestCopies:
             method="POST", body_bytes=3_000,
         )  # fmt: skip
         door = recorded.door
-        door.service.request_log.append(door.partition, "sandbox", [changed])
+        door.service.parts.request_log.append(door.partition, "sandbox", [changed])
         page = recorded.desk.get(f"{LIST}/{changed.id}").body.decode()
         curl, test = read_copies(page)
         assert expects in curl

@@ -47,7 +47,7 @@ class Office:
         return desk
 
     def sessions(self) -> list[OperatorSession]:
-        found = self.door.service.ports.storage.read(
+        found = self.door.service.parts.ports.storage.read(
             self.door.partition, lambda snapshot: snapshot.find(OperatorSession, "by_beginning")
         )
         return list(found.records)
@@ -57,7 +57,7 @@ class Office:
 def office() -> Office:
     clock = FixedClock()
     door = Door(clock)
-    door.service._unguarded.operators._cost = CHEAP
+    door.service.parts.operators._cost = CHEAP
     return Office(door, clock, door.service.operators.create(door.partition, "olivia").password)
 
 
@@ -185,7 +185,7 @@ class TestLogIn:
         assert Desk(door).get("/dashboard/login").status == 200
 
     def test_only_a_few_passwords_are_hashed_at_the_same_time(self, office: Office) -> None:
-        operators = office.door.service._unguarded.operators
+        operators = office.door.service.parts.operators
         busy = [operators._verifying.acquire(blocking=False) for _ in range(2)]
         assert busy == [True, True]
         with pytest.raises(Unavailable):
@@ -353,7 +353,7 @@ class TestTheEndOfASession:
         for _ in range(MAX_SESSIONS):
             office.clock.advance(1)
             office.desk()
-        committer = office.door.service.ports.committer
+        committer = office.door.service.parts.ports.committer
         commit, desks = committer.commit, []
 
         def commit_behind_another(*given: Any, **more: Any) -> Any:

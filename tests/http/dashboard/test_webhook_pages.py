@@ -104,7 +104,7 @@ def _delivery(console: Console, **more: Any) -> Delivery:
     event_id = console.happen()
     service = console.door.service
     authority = service.tenants.system_authority(console.door.partition)
-    event = service.webhook_events.get(authority, event_id)
+    event = service.acting_as(authority).events.read(event_id)
     return attrs.evolve(new_delivery(event, _endpoint(), "{}", now=0), **more)
 
 

@@ -21,7 +21,7 @@ def main(limits: str) -> None:
     door = Door(real_time())
     with build_server(
         door.app,
-        door.service.ports.identifiers,
+        door.service.parts.ports.identifiers,
         threads=4,
         limits=ServerLimits(**json.loads(limits)),
     ) as server:

@@ -29,7 +29,7 @@ def test_the_limit_is_the_clients_where_the_proxy_is_trusted(
     )
     app = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
     before = sys.getswitchinterval()
-    with build_server(app, door.service.ports.identifiers, threads=2) as server:
+    with build_server(app, door.service.parts.ports.identifiers, threads=2) as server:
         seen = [status(server, f"203.0.113.{n}") for n in (1, 2, 3)]
     sys.setswitchinterval(before)
     assert seen == [401, others, others]

@@ -135,7 +135,7 @@ def test_a_key_is_forgotten_after_thirty_days() -> None:
 
 def test_nothing_stored_reveals_the_key_or_the_secret(door: Door) -> None:
     door.make(key="a-very-special-key")
-    page = door.service.ports.storage.read(
+    page = door.service.parts.ports.storage.read(
         door.partition, lambda tx: tx.find(StoredResponse, "by_expiry")
     )
     [answer] = page.records

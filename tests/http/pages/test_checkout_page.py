@@ -266,7 +266,7 @@ class TestWhatItSays:
         self, checkout: Checkout, stage: Any
     ) -> None:
         page = Page(checkout)
-        shown = checkout.door.service.checkout.get_page(page.code, mode="sandbox")
+        shown = checkout.door.service.checkout.read_page(page.code, mode="sandbox")
         one = attrs.evolve(shown, stage=stage, notices=NOTICES)
         view = build_view(one, get_language("en"), "real")
         for message in (view.state, *view.notices):
@@ -312,7 +312,7 @@ class TestWhereAWalletIsLed:
         self, checkout: Checkout
     ) -> None:
         page = Page(checkout.declare_network("real"))
-        shown = checkout.door.service.checkout.get_page(page.code, mode="sandbox")
+        shown = checkout.door.service.checkout.read_page(page.code, mode="sandbox")
         for landmark, is_offered in ((None, False), ((7, "0x" + "ab" * 32), True)):
             one = attrs.evolve(shown, landmark=landmark)
             view = build_view(one, get_language("en"), "real")

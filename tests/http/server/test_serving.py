@@ -29,7 +29,7 @@ from tests.http.door import Door, real_time
 def served() -> Iterator[tuple[Door, Server]]:
     before = sys.getswitchinterval()
     door = Door(real_time())
-    with build_server(door.app, door.service.ports.identifiers, threads=4) as server:
+    with build_server(door.app, door.service.parts.ports.identifiers, threads=4) as server:
         yield door, server
     sys.setswitchinterval(before)
 
@@ -188,7 +188,7 @@ def test_liveness_is_answered_while_every_thread_is_busy() -> None:
     door = Door(real_time())
     headers, inside, go = hold_writes(door)
     with (
-        build_server(door.app, door.service.ports.identifiers, threads=1) as server,
+        build_server(door.app, door.service.parts.ports.identifiers, threads=1) as server,
         ThreadPoolExecutor(2) as pool,
     ):
         busy = pool.submit(ask, server, "POST", "/v2/things", b'{"name": "a"}', **headers)
@@ -203,7 +203,7 @@ def test_liveness_is_answered_while_every_thread_is_busy() -> None:
 def test_a_taken_port_is_an_os_error(served: tuple[Door, Server]) -> None:
     door, server = served
     with pytest.raises(OSError):
-        build_server(door.app, door.service.ports.identifiers, port=server.port)
+        build_server(door.app, door.service.parts.ports.identifiers, port=server.port)
 
 
 def closed_at_once(server: Server) -> bool:
@@ -260,7 +260,7 @@ def test_a_server_that_cannot_listen_yet_tries_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     door = Door(real_time())
-    server = build_server(door.app, door.service.ports.identifiers, threads=1)
+    server = build_server(door.app, door.service.parts.ports.identifiers, threads=1)
     FullSystem(monkeypatch).times = 1
     with server:
         assert ask(server, "GET", "/healthz")[0].status == 200

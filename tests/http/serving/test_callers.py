@@ -77,7 +77,7 @@ def test_a_bounded_number_of_tokens_is_remembered(monkeypatch: pytest.MonkeyPatc
 def test_the_server_learns_whose_a_token_is() -> None:
     door = Door()
     token = door.access_token(permissions=["payments:read"])
-    with build_server(door.app, door.service.ports.identifiers) as server:
+    with build_server(door.app, door.service.parts.ports.identifiers) as server:
         headers = {"Authorization": f"Bearer {token}"}
         asked = urllib.request.Request(f"{server.url}/v2/client/me/payments", headers=headers)
         with urllib.request.urlopen(asked) as answer:
@@ -89,7 +89,7 @@ def test_the_server_learns_whose_a_token_is() -> None:
 def test_a_token_that_has_opened_nothing_gets_no_turn_of_the_shop_that_it_names() -> None:
     shop = Shop()
     invented = {"Authorization": "Bearer invented"}
-    with build_server(shop.app, shop.service.ports.identifiers) as server:
+    with build_server(shop.app, shop.service.parts.ports.identifiers) as server:
         given = {**invented, "Origin": ORIGIN, "Idempotency-Key": "k"}
         given["Content-Type"] = "application/json"
         asked = urllib.request.Request(

@@ -118,10 +118,10 @@ class Player:
         service.tenants.set_storage_limit(partition, stored)
         environment = service.tenants.get_environment(partition)
         counted = evolve(environment, stored_bytes=stored, counted_at=environment.updated_at)
-        service.ports.storage.transact(partition, lambda tx: tx.replace(counted))
+        service.parts.ports.storage.transact(partition, lambda tx: tx.replace(counted))
 
     def _sign_settlement(self, quote: str, nonce: int = 1, seconds: int = 600) -> None:
-        deadline = self.door.service.ports.clock.now() // 1_000 + seconds
+        deadline = self.door.service.parts.ports.clock.now() // 1_000 + seconds
         asked = ask_to_settle(OWNER, self._bound["vault"], quote, deadline, nonce)
         self._bound |= {"deadline": str(deadline), "signature": asked["signature"], "signs": quote}
 
@@ -145,7 +145,11 @@ class Player:
     @property
     def _payment_id(self) -> str:
         authority = self.door.service.tenants.system_authority(self.door.partition)
-        return self.door.service.quotes.get(authority, self._bound["signs"]).quote.payment_id
+        return (
+            self.door.service.acting_as(authority)
+            .legacy.read_quote(self._bound["signs"])
+            .quote.payment_id
+        )
 
     @property
     def _access(self) -> str:
@@ -159,11 +163,11 @@ class Player:
     def _lose_vault(self, chain_id: int) -> None:
         """As if the account were older than the deployment's service of that chain."""
         service, partition = self.door.service, self.door.partition
-        details = service.accounts.get(
-            service.tenants.system_authority(partition), self.door.account_id
+        details = service.acting_as(service.tenants.system_authority(partition)).accounts.read(
+            self.door.account_id
         )
         [vault] = [one for one in details.vaults if one.chain_id == chain_id]
-        service.ports.storage.transact(partition, lambda tx: tx.delete(vault))
+        service.parts.ports.storage.transact(partition, lambda tx: tx.delete(vault))
 
     def _credential(self, name: str) -> str | None:
         door = self.door

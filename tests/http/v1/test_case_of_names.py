@@ -64,8 +64,7 @@ def names_in(annotation: Any) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def door() -> Door:
     door = Door()
-    door.service.accounts.create(
-        door.service.tenants.system_authority(door.partition),
+    door.service.acting_as(door.service.tenants.system_authority(door.partition)).accounts.create(
         NewAccount(external_user_id="alice", subject_type="individual", username="Alice_B"),
     )
     return door

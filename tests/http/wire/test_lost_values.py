@@ -105,14 +105,13 @@ LOST: Mapping[str, Lost] = {
     "refund amount": Lost(
         f"/v2/payments/{PAYMENT}/refunds",
         {"amount": None},
-        lambda service, me: service.refunds.create(me, PAYMENT, NewRefund(amount=None)),  # type: ignore[arg-type]
+        lambda service, me: service.acting_as(me).payments.refund(PAYMENT, NewRefund(amount=None)),  # type: ignore[arg-type]
         lambda client: client.payments.refund(PAYMENT, amount=None),  # type: ignore[arg-type]
     ),
     "refund destination": Lost(
         f"/v2/payments/{PAYMENT}/refunds",
         {"amount": "1.00", "destination": None},
-        lambda service, me: service.refunds.create(
-            me,
+        lambda service, me: service.acting_as(me).payments.refund(
             PAYMENT,
             NewRefund(amount="1.00", destination=None),  # type: ignore[arg-type]
         ),
@@ -121,15 +120,15 @@ LOST: Mapping[str, Lost] = {
     "reconciliation": Lost(
         f"/v2/payments/{PAYMENT}/reconcile",
         {"action": "refund", "destination": None},
-        lambda service, me: service.reconciliation.reconcile(
-            me, PAYMENT, "refund", destination=None
+        lambda service, me: service.acting_as(me).payments.reconcile(
+            PAYMENT, "refund", destination=None
         ),
         lambda client: client.payments.reconcile(PAYMENT, action="refund", destination=None),  # type: ignore[arg-type]
     ),
     "returned deposit": Lost(
         f"/v2/accounts/{ACCOUNT}/deposits/{DEPOSIT}/return",
         {"destination": None},
-        lambda service, me: service.deposits.send_back(me, ACCOUNT, DEPOSIT, None),
+        lambda service, me: service.acting_as(me).deposits.send_back(ACCOUNT, DEPOSIT, None),
         lambda client: client.deposits.send_back(ACCOUNT, DEPOSIT, destination=None),  # type: ignore[arg-type]
     ),
     "mandate": Lost(
@@ -140,8 +139,7 @@ LOST: Mapping[str, Lost] = {
             "period": "day",
             "expiresAt": None,
         },
-        lambda service, me: service.mandates.create(
-            me,
+        lambda service, me: service.acting_as(me).mandates.create(
             ACCOUNT,
             NewMandate(**MANDATE, expires_at=None),  # type: ignore[arg-type]
         ),

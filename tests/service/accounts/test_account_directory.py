@@ -22,32 +22,31 @@ EVM = "0x8ba1f109551bD432803012645Ac136ddd64DBA72"
 
 def test_a_name_is_found_whatever_its_case(world: World) -> None:
     made = world.account("user-9", username="Nine_9")
-    find = world.service.account_directory
-    assert find.find_by_username(world.server, "nINE_9").account.id == made.id
-    assert find.find_by_payment_address(world.server, "nine_9@acme").account.id == made.id
+    find = world.resources.accounts
+    assert find.find_by_handle("nINE_9").account.id == made.id
+    assert find.find_by_payment_address("nine_9@acme").account.id == made.id
 
 
 @pytest.mark.parametrize("address", ["nobody@acme", "nine_9@another", "nine_9@@acme"])
 def test_a_payment_address_of_nobody_is_not_found(world: World, address: str) -> None:
     world.account("user-9", username="nine_9")
     with pytest.raises(NotFound):
-        world.service.account_directory.find_by_payment_address(world.server, address)
+        world.resources.accounts.find_by_payment_address(address)
 
 
 @pytest.mark.parametrize("address", ["nine_9", "@acme", "nine_9@", "@"])
 def test_what_is_not_a_payment_address_is_refused(world: World, address: str) -> None:
     with pytest.raises(ValidationFailed):
-        world.service.account_directory.find_by_payment_address(world.server, address)
+        world.resources.accounts.find_by_payment_address(address)
 
 
 def test_a_name_is_free_until_somebody_has_it(world: World) -> None:
-    is_free = world.service.account_directory.is_username_free
-    assert is_free(world.server, "Nine_9")
+    assert world.resources.accounts.is_handle_free("Nine_9")
     world.account("user-9", username="nine_9")
-    assert not is_free(world.server, "Nine_9")
-    assert not is_free(world.server, "Support")
+    assert not world.resources.accounts.is_handle_free("Nine_9")
+    assert not world.resources.accounts.is_handle_free("Support")
     with pytest.raises(ValidationFailed):
-        is_free(world.server, "a b")
+        world.resources.accounts.is_handle_free("a b")
 
 
 @pytest.mark.parametrize(
@@ -63,46 +62,46 @@ def test_an_address_finds_the_account_that_listed_it_first(world: World) -> None
     first = world.account("user-9", wallets=listed)
     world.system.advance(1)
     world.account("user-10", wallets=listed)
-    found = world.service.account_directory.find_by_wallet(world.server, EVM.lower())
+    found = world.resources.accounts.find_by_wallet(EVM.lower())
     assert found.account.id == first.id
     with pytest.raises(NotFound):
-        world.service.account_directory.find_by_wallet(world.server, SOLANA)
+        world.resources.accounts.find_by_wallet(SOLANA)
     with pytest.raises(ValidationFailed):
-        world.service.account_directory.find_by_wallet(world.server, "nowhere")
+        world.resources.accounts.find_by_wallet("nowhere")
 
 
 def test_an_address_finds_the_account_that_has_proven_it(world: World) -> None:
-    wallet, wallets = EvmWallet(5), world.service.wallets
+    wallet, wallets = EvmWallet(5), world.resources.wallets
     world.account("user-9", wallets=[NewWallet(address=wallet.address, chain_type="evm")])
     world.system.advance(1)
     second = world.account("user-10")
-    challenge = wallets.challenge(world.server, second.id, wallet.address, "evm")
-    wallets.add(world.server, second.id, challenge.id, wallet.sign(challenge.message))
-    found = world.service.account_directory.find_by_wallet(world.server, wallet.address)
+    challenge = wallets.create_challenge(second.id, wallet.address, "evm")
+    wallets.add(second.id, challenge.id, wallet.sign(challenge.message))
+    found = world.resources.accounts.find_by_wallet(wallet.address)
     assert found.account.id == second.id
 
 
 def test_an_account_without_an_id_of_the_partners_has_its_own_there(world: World) -> None:
-    made = world.service.accounts.create(world.server, NewAccount(subject_type="individual"))
+    made = world.resources.accounts.create(NewAccount(subject_type="individual"))
     assert made.account.external_user_id == made.account.id
 
 
 def test_half_a_preference_leaves_the_other_half(world: World) -> None:
-    adjust, id = world.service.accounts.adjust_settlement, world.payer.id
+    id = world.payer.id
     reported = [
         attrs.astuple(details.account.settlement)
         for details in (
-            adjust(world.server, id, asset_symbol="USDC"),
-            adjust(world.server, id, chain_id=1),
-            adjust(world.server, id, asset_symbol="USDT"),
+            world.resources.accounts.adjust_settlement(id, asset_symbol="USDC"),
+            world.resources.accounts.adjust_settlement(id, chain_id=1),
+            world.resources.accounts.adjust_settlement(id, asset_symbol="USDT"),
         )
         if details.account.settlement is not None
     ]
     assert reported == [(8453, "USDC"), (1, "USDC"), (1, "USDT")]
     with pytest.raises(UnsupportedAsset):
-        adjust(world.server, id, chain_id=10)
+        world.resources.accounts.adjust_settlement(id, chain_id=10)
 
 
 def test_what_no_chain_serves_cannot_be_read(world: World) -> None:
     with pytest.raises(CapabilityNotActive):
-        world.service.address_balances.read(world.server, "solana", SOLANA)
+        world.resources.legacy.read_balance("solana", SOLANA)

@@ -40,7 +40,7 @@ def test_an_account_is_made_with_all_that_was_given(world: World) -> None:
             NewWallet(address="0x1", chain_type="aptos"),
         ],
     )
-    details = world.service.accounts.get(world.server, account.id)
+    details = world.resources.accounts.read(account.id)
     assert details.account.payment_address == "Nine_9@acme"
     assert details.account.status == "active"
     assert details.account.kyc_status == "not_started"
@@ -55,7 +55,7 @@ def test_an_account_is_made_with_all_that_was_given(world: World) -> None:
 def test_one_external_user_has_one_account(world: World) -> None:
     with pytest.raises(ResourceConflict):
         world.account("payer", username="another")
-    page = world.service.accounts.list(world.server, external_user_id="payer")
+    page = world.resources.accounts.list(external_user_id="payer")
     assert [item.account.id for item in page.records] == [world.payer.id]
     assert world.event_names()["account.created"] == 2
 
@@ -73,13 +73,13 @@ def test_the_same_names_serve_in_another_environment(world: World) -> None:
 
     production = world.service.tenants.system_authority(world.app.environments["production"])
     new = NewAccount(external_user_id="payer", subject_type="business", username="merchant")
-    made = world.service.accounts.create(production, new)
+    made = world.service.acting_as(production).accounts.create(new)
     assert made.account.id != world.payer.id
     assert made.vaults[0].address != world.vault_address()
     with pytest.raises(NotFound):
-        world.service.accounts.get(world.server, made.account.id)
+        world.resources.accounts.read(made.account.id)
     with pytest.raises(NotFound):
-        world.service.vaults.balances(world.server, made.account.id)
+        world.resources.accounts.read_balances(made.account.id)
 
 
 @pytest.mark.parametrize(
@@ -140,73 +140,79 @@ def test_a_settlement_preference_must_be_served(memory_world: World) -> None:
 
 
 def test_a_change_has_its_event_and_leaves_the_rest_alone(world: World) -> None:
-    update = world.service.accounts.update
     world.system.advance(5)
-    changed = update(world.server, world.merchant.id, email="m@example.com").account
+    changed = world.resources.accounts.change(world.merchant.id, email="m@example.com").account
     assert (changed.email, changed.username, changed.status) == (
         "m@example.com", "merchant", "active",
     )  # fmt: skip
     assert changed.updated_at == world.clock.now()
-    update(world.server, world.merchant.id, email=None, metadata={"a": 1})
-    after = world.service.accounts.get(world.server, world.merchant.id).account
+    world.resources.accounts.change(world.merchant.id, email=None, metadata={"a": 1})
+    after = world.resources.accounts.read(world.merchant.id).account
     assert (after.email, after.metadata) == (None, {"a": 1})
     assert world.event_names()["account.updated"] == 2
 
 
 def test_a_change_of_nothing_is_not_a_change_and_has_no_event(world: World) -> None:
-    accounts, server, id = world.service.accounts, world.server, world.merchant.id
+    server, id = world.server, world.merchant.id
     settlement = Settlement(chain_id=137, asset_symbol="USDC")
-    accounts.set_settlement(server, id, settlement)
-    before = accounts.update(server, id, email="m@example.com", metadata={"a": 1}).account
+    world.service.acting_as(server).accounts.set_settlement(id, settlement)
+    before = (
+        world.service.acting_as(server)
+        .accounts.change(id, email="m@example.com", metadata={"a": 1})
+        .account
+    )
     events = world.event_names()["account.updated"]
     world.system.advance(5)
     for again in (
-        accounts.update(server, id),
-        accounts.update(server, id, email="m@example.com", metadata={"a": 1}, status="active"),
-        accounts.set_settlement(server, id, settlement),
+        world.service.acting_as(server).accounts.change(id),
+        world.service.acting_as(server).accounts.change(
+            id, email="m@example.com", metadata={"a": 1}, status="active"
+        ),
+        world.service.acting_as(server).accounts.set_settlement(id, settlement),
     ):
         assert attrs.evolve(again.account, version=0) == attrs.evolve(before, version=0)
     stored = world.get(Account, id)
     assert (stored.updated_at, world.event_names()["account.updated"]) == (
         before.updated_at, events,
     )  # fmt: skip
-    accounts.update(server, id, metadata={"a": True})  # equal to 1 in Python, and not in JSON
+    world.service.acting_as(server).accounts.change(
+        id, metadata={"a": True}
+    )  # equal to 1 in Python, and not in JSON
     assert world.get(Account, id).metadata == {"a": True}
     assert world.get(Account, id).metadata["a"] is True
     assert world.event_names()["account.updated"] == events + 1
 
 
 def test_a_change_of_nothing_keeps_its_answer_for_its_key(world: World) -> None:
-    update = world.service.accounts.update
 
     def change() -> Any:
-        return update(world.server, world.merchant.id, status="active", idempotency_key=once("k"))
+        return world.resources.accounts.change(
+            world.merchant.id, status="active", idempotency_key=once("k")
+        )
 
     assert answer_of(change) is None
-    update(world.server, world.merchant.id, status="suspended")
+    world.resources.accounts.change(world.merchant.id, status="suspended")
     assert answer_of(change) is not None
     assert world.get(Account, world.merchant.id).status == "suspended"
 
 
 def test_a_closed_account_stays_closed(world: World) -> None:
-    update = world.service.accounts.update
-    update(world.server, world.payer.id, status="suspended")
-    update(world.server, world.payer.id, status="active")
-    update(world.server, world.payer.id, status="closed")
-    update(world.server, world.payer.id, status="closed", email="x@example.com")
+    world.resources.accounts.change(world.payer.id, status="suspended")
+    world.resources.accounts.change(world.payer.id, status="active")
+    world.resources.accounts.change(world.payer.id, status="closed")
+    world.resources.accounts.change(world.payer.id, status="closed", email="x@example.com")
     for status in ("active", "suspended"):
         with pytest.raises(InvalidState):
-            update(world.server, world.payer.id, status=status)
+            world.resources.accounts.change(world.payer.id, status=status)
     with pytest.raises(NotFound):
-        update(world.server, "acct_none", email="x@example.com")
+        world.resources.accounts.change("acct_none", email="x@example.com")
 
 
 def test_a_settlement_preference_is_changed_for_payments_to_come(world: World) -> None:
-    prefer = world.service.accounts.set_settlement
     before = world.payment()
     world.system.advance(1)
-    changed = prefer(
-        world.server, world.merchant.id, Settlement(chain_id=1, asset_symbol="USDT")
+    changed = world.resources.accounts.set_settlement(
+        world.merchant.id, Settlement(chain_id=1, asset_symbol="USDT")
     ).account
     assert changed.settlement == Settlement(chain_id=1, asset_symbol="USDT")
     assert changed.updated_at == world.clock.now()
@@ -224,87 +230,91 @@ def test_a_preference_that_is_not_served_changes_nothing(
     memory_world: World, chain_id: int, symbol: str, error: type[Exception]
 ) -> None:
     settlement = Settlement(chain_id=chain_id, asset_symbol=symbol)
-    accounts = memory_world.service.accounts
+    accounts = memory_world.resources.accounts
     with pytest.raises(error):
-        accounts.set_settlement(memory_world.server, memory_world.payer.id, settlement)
-    account = accounts.get(memory_world.server, memory_world.payer.id).account
+        accounts.set_settlement(memory_world.payer.id, settlement)
+    account = accounts.read(memory_world.payer.id).account
     assert account.settlement is None
     assert memory_world.event_names()["account.updated"] == 0
 
 
 def test_a_username_is_given_once(world: World) -> None:
-    name = world.service.accounts.set_username
-    named = name(world.server, world.payer.id, "Payer_1").account
+    named = world.resources.accounts.set_handle(world.payer.id, "Payer_1").account
     assert named.payment_address == "Payer_1@acme"
     for another in ("payer_1", "other"):
         with pytest.raises(InvalidState):
-            name(world.server, world.payer.id, another)
+            world.resources.accounts.set_handle(world.payer.id, another)
     with pytest.raises(InvalidState):
-        name(world.server, world.merchant.id, "other")
+        world.resources.accounts.set_handle(world.merchant.id, "other")
     stored = world.get(Account, world.payer.id)
-    assert name(world.server, world.payer.id, "Payer_1").account.username == "Payer_1"
+    assert (
+        world.resources.accounts.set_handle(world.payer.id, "Payer_1").account.username == "Payer_1"
+    )
     assert world.get(Account, world.payer.id) == stored
     assert world.event_names()["account.updated"] == 1
 
 
 def test_a_username_is_given_to_one_account(world: World) -> None:
-    name = world.service.accounts.set_username
     with pytest.raises(UsernameTaken):
-        name(world.server, world.payer.id, "MERCHANT")
+        world.resources.accounts.set_handle(world.payer.id, "MERCHANT")
     assert world.get(Account, world.payer.id).username is None
-    name(world.server, world.payer.id, "payer")
+    world.resources.accounts.set_handle(world.payer.id, "payer")
     with pytest.raises(UsernameTaken):
         world.account("user-9", username="PAYER")
 
 
 def test_of_many_that_want_a_username_at_once_one_gets_it(world: World) -> None:
-    name = world.service.accounts.set_username
     for place in range(4):
         owners = [world.account(f"a{place}-{n}") for n in range(3)]
         outcomes = at_once(
-            [lambda o=o, p=place: name(world.server, o.id, f"name_{p}") for o in owners]
+            [
+                lambda o=o, p=place: world.resources.accounts.set_handle(o.id, f"name_{p}")
+                for o in owners
+            ]
         )
         assert kinds(outcomes) == {"AccountDetails": 1, "UsernameTaken": 2}
 
 
 def test_of_many_usernames_at_once_an_account_gets_one(world: World) -> None:
-    name = world.service.accounts.set_username
-    outcomes = at_once([lambda n=n: name(world.server, world.payer.id, f"n_{n}") for n in range(4)])
+    outcomes = at_once(
+        [
+            lambda n=n: world.resources.accounts.set_handle(world.payer.id, f"n_{n}")
+            for n in range(4)
+        ]
+    )
     assert kinds(outcomes) == {"AccountDetails": 1, "InvalidState": 3}
 
 
 @pytest.mark.parametrize("username", ["ab", "a" * 21, "né_1", "abc\n", "a b", ""])
 def test_a_username_has_its_letters(memory_world: World, username: str) -> None:
     with pytest.raises(ValidationFailed) as caught:
-        memory_world.service.accounts.set_username(
-            memory_world.server, memory_world.payer.id, username
-        )
+        memory_world.resources.accounts.set_handle(memory_world.payer.id, username)
     assert [field.path for field in caught.value.fields] == ["username"]
 
 
 def test_a_closed_account_takes_neither_name_nor_preference_a_suspended_one_does(
     world: World,
 ) -> None:
-    accounts, server, payer = world.service.accounts, world.server, world.payer.id
+    server, payer = world.server, world.payer.id
     settlement = Settlement(chain_id=137, asset_symbol="USDC")
-    accounts.update(server, payer, status="suspended")
-    accounts.set_settlement(server, payer, settlement)
-    accounts.update(server, payer, status="closed")
+    world.service.acting_as(server).accounts.change(payer, status="suspended")
+    world.service.acting_as(server).accounts.set_settlement(payer, settlement)
+    world.service.acting_as(server).accounts.change(payer, status="closed")
     with pytest.raises(AccountSuspended):
-        accounts.set_settlement(server, payer, settlement)
+        world.service.acting_as(server).accounts.set_settlement(payer, settlement)
     with pytest.raises(AccountSuspended):
-        accounts.set_username(server, payer, "payer")
+        world.service.acting_as(server).accounts.set_handle(payer, "payer")
     with pytest.raises(NotFound):
-        accounts.set_username(server, "acct_none", "payer")
+        world.service.acting_as(server).accounts.set_handle("acct_none", "payer")
     with pytest.raises(NotFound):
-        accounts.set_settlement(server, "acct_none", settlement)
+        world.service.acting_as(server).accounts.set_settlement("acct_none", settlement)
 
 
 def test_every_capability_is_inactive_and_says_what_it_waits_for(memory_world: World) -> None:
     world = memory_world
 
     def seen(missing_kyc: str) -> None:
-        found = world.service.capabilities.list(world.server, world.payer.id)
+        found = world.resources.accounts.read_capabilities(world.payer.id)
         assert {item.status for item in found} == {"inactive"}
         assert [item.name for item in found] == ["us_bank_payout", "us_bank_funding"]
         for item in found:
@@ -319,7 +329,7 @@ def test_every_capability_is_inactive_and_says_what_it_waits_for(memory_world: W
         ("pending", "pending"),
         ("approved", "complete"),
     ):
-        world.service.verifications.simulate_decision(world.server, world.payer.id, status)  # type: ignore[arg-type]
+        world.resources.verifications.simulate_decision(world.payer.id, status)  # type: ignore[arg-type]
         seen(group)
 
 
@@ -327,30 +337,29 @@ def test_accounts_are_listed_newest_first(world: World) -> None:
     for place in range(4):
         world.system.advance(1)
         world.account(f"user-{place}")
-    page = world.service.accounts.list(world.server, limit=4)
+    page = world.resources.accounts.list(limit=4)
     names = [item.account.external_user_id for item in page.records]
     assert names == ["user-3", "user-2", "user-1", "user-0"]
-    rest = world.service.accounts.list(world.server, limit=4, after=page.next)
+    rest = world.resources.accounts.list(limit=4, after=page.next)
     assert {item.account.external_user_id for item in rest.records} == {"merchant", "payer"}
-    assert not world.service.accounts.list(world.server, external_user_id="nobody").records
+    assert not world.resources.accounts.list(external_user_id="nobody").records
 
 
 def test_a_creation_is_repeated_by_its_key_alone(world: World) -> None:
     from payments_core.accounts.operations import NewAccount
 
     new = NewAccount(external_user_id="user-9", subject_type="individual")
-    create = world.service.accounts.create
-    create(world.server, new, idempotency_key=once("k"))
+    world.resources.accounts.create(new, idempotency_key=once("k"))
     with pytest.raises(AlreadyResponded):
-        create(world.server, new, idempotency_key=once("k"))
+        world.resources.accounts.create(new, idempotency_key=once("k"))
     with pytest.raises(ResourceConflict):
-        create(world.server, new, idempotency_key=once("other"))
+        world.resources.accounts.create(new, idempotency_key=once("other"))
     with pytest.raises(ResourceConflict):
-        create(world.server, new)
+        world.resources.accounts.create(new)
 
 
 def test_balances_count_what_is_final_less_what_is_reserved(world: World) -> None:
-    holdings = world.service.vaults.balances(world.server, world.payer.id)
+    holdings = world.resources.accounts.read_balances(world.payer.id)
     assert {holding.asset.id for holding in holdings} == {
         "1/USDC", "1/USDT", "8453/USDC", "137/USDC", "42161/USDC", "10/USDC",
     }  # fmt: skip

@@ -113,12 +113,12 @@ class Street:
         self, address: str = ADDRESS, chain_type: Any = "evm", **more: Any
     ) -> WalletChallenge:
         account_id = more.pop("account_id", self.world.payer.id)
-        wallets = self.service.wallets
-        return wallets.challenge(self.world.server, account_id, address, chain_type, **more)
+        wallets = self.service.acting_as(self.world.server).wallets
+        return wallets.create_challenge(account_id, address, chain_type, **more)
 
     def answer(self, asked: WalletChallenge, signature: str, **more: Any) -> Wallet:
         more = {"account_id": asked.account_id, "challenge_id": asked.id, **more}
-        return self.service.wallets.add(self.world.server, signature=signature, **more)
+        return self.service.acting_as(self.world.server).wallets.add(signature=signature, **more)
 
     def linked(self) -> int:
         return self.world.get(Account, self.world.payer.id).wallet_count
@@ -301,25 +301,31 @@ class TestForeignCode:
             with ThreadPoolExecutor(2) as pool:
                 linked = [one for one in pool.map(answer, challenges) if one is not None]
             assert len(linked) == 1
-            wallets = street.service.wallets
-            wallets.remove(street.world.server, linked[0].account_id, linked[0].id)
+            wallets = street.service.acting_as(street.world.server).wallets
+            wallets.remove(linked[0].account_id, linked[0].id)
 
     def test_an_address_of_two_owners_is_nobodys(self, street: Street) -> None:
-        find, server = street.service.account_directory.find_by_wallet, street.world.server
+        server = street.world.server
         self.link(street, street.world.merchant, 137)
-        assert find(server, ADDRESS).account.id == street.world.merchant.id
+        assert (
+            street.service.acting_as(server).accounts.find_by_wallet(ADDRESS).account.id
+            == street.world.merchant.id
+        )
         mine = self.link(street, street.world.payer, 8453)
         with pytest.raises(NotFound):
-            find(server, ADDRESS)
-        street.service.wallets.remove(server, street.world.payer.id, mine.id)
-        assert find(server, ADDRESS).account.id == street.world.merchant.id
+            street.service.acting_as(server).accounts.find_by_wallet(ADDRESS)
+        street.service.acting_as(server).wallets.remove(street.world.payer.id, mine.id)
+        assert (
+            street.service.acting_as(server).accounts.find_by_wallet(ADDRESS).account.id
+            == street.world.merchant.id
+        )
 
     def test_an_unlinked_wallet_is_free_on_its_chains(self, street: Street) -> None:
         payer, stranger = street.world.payer, street.world.merchant
         made = self.link(street, stranger, 137)
         with pytest.raises(ResourceConflict):
             self.link(street, payer, 137)
-        street.service.wallets.remove(street.world.server, stranger.id, made.id)
+        street.service.acting_as(street.world.server).wallets.remove(stranger.id, made.id)
         assert self.link(street, payer, 137).contract_chains == (137,)
 
 
@@ -338,7 +344,7 @@ def test_a_key_that_signed_owns_its_address_on_every_chain(street: Street) -> No
     by_key = street.challenge(signer.address)
     with pytest.raises(ResourceConflict):
         street.answer(by_key, signer.sign(by_key.message))
-    street.service.wallets.remove(world.server, world.merchant.id, made.id)
+    street.service.acting_as(world.server).wallets.remove(world.merchant.id, made.id)
     made = street.answer(by_key, signer.sign(by_key.message))
     assert made.is_verified_everywhere
     again = street.challenge(signer.address, account_id=world.merchant.id)
@@ -467,7 +473,9 @@ class TestOutOfReach:
     def test_a_suspended_account_hears_that_first(self, street: Street) -> None:
         asked = street.challenge()
         street.nodes[1].trouble = ChainUnavailable("no answer")
-        street.service.accounts.update(street.world.server, street.world.payer.id, status="closed")
+        street.service.acting_as(street.world.server).accounts.change(
+            street.world.payer.id, status="closed"
+        )
         with pytest.raises(AccountSuspended):
             street.answer(asked, signed(asked))
 
@@ -525,12 +533,12 @@ class TestSimulated:
 
     def test_a_failure_on_call_is_worth_a_retry(self, memory_world: World) -> None:
         world = memory_world
-        wallets = world.service.wallets
-        asked = wallets.challenge(world.server, world.payer.id, ADDRESS, "evm")
+        wallets = world.resources.wallets
+        asked = wallets.create_challenge(world.payer.id, ADDRESS, "evm")
         world.fail("any")
         for refused in (DependencyFailed, ValidationFailed):
             with pytest.raises(refused):
-                wallets.add(world.server, world.payer.id, asked.id, signed(asked))
+                wallets.add(world.payer.id, asked.id, signed(asked))
 
 
 def test_a_claim_does_not_show_its_signature(street: Street) -> None:

@@ -39,12 +39,12 @@ def signed(signer: Signer, text: str = TEXT) -> MessageSignature:
 
 
 def add(world: World, given: MessageSignature, account_id: str | None = None) -> Any:
-    return world.service.wallets.add_by_message(world.server, account_id or world.payer.id, given)
+    return world.resources.wallets.add_by_message(account_id or world.payer.id, given)
 
 
 def used(world: World) -> int:
     """How many messages have been used."""
-    storage, partition = world.service.ports.storage, world.server.partition
+    storage, partition = world.service.parts.ports.storage, world.server.partition
     ids = [signed(signer).message_id for signer in SIGNERS]
     found = storage.read(partition, lambda tx: [tx.get(SignedMessage, id) for id in ids])
     return sum(one is not None for one in found)
@@ -54,7 +54,7 @@ def used(world: World) -> int:
 def test_the_wallet_that_signed_is_linked_and_verified(world: World, signer: Signer) -> None:
     details = add(world, signed(signer))
     assert [(it.address, it.verified) for it in details.wallets] == [(signer.address, True)]
-    read = world.service.accounts.get(world.server, world.payer.id)
+    read = world.resources.accounts.read(world.payer.id)
     assert [wallet.id for wallet in read.wallets] == [wallet.id for wallet in details.wallets]
     assert read.account.wallet_count == 1
     assert used(world) == 1
@@ -100,7 +100,7 @@ def test_a_high_s_proves_nothing(world: World) -> None:
 @every_signer
 def test_a_signature_works_once_for_whichever_account(world: World, signer: Signer) -> None:
     [wallet] = add(world, signed(signer)).wallets
-    world.service.wallets.remove(world.server, world.payer.id, wallet.id)
+    world.resources.wallets.remove(world.payer.id, wallet.id)
     for account_id in (world.payer.id, world.merchant.id):
         with pytest.raises(ActionAlreadyUsed):
             add(world, signed(signer), account_id)
@@ -146,7 +146,7 @@ def test_solanas_envelope_of_off_chain_messages_counts(world: World) -> None:
 def test_only_an_active_account_gets_a_wallet(world: World) -> None:
     with pytest.raises(NotFound):
         add(world, signed(EvmWallet(5)), "acct_" + "A" * 24)
-    world.service.accounts.update(world.server, world.payer.id, status="suspended")
+    world.resources.accounts.change(world.payer.id, status="suspended")
     with pytest.raises(AccountSuspended):
         add(world, signed(EvmWallet(5)))
     assert used(world) == 0

@@ -30,8 +30,7 @@ SIGNERS = (WALLET, SolanaWallet(11), AptosWallet(11))
 
 
 def challenge(world: World, wallet: Signer, account: Account | None = None) -> WalletChallenge:
-    return world.service.wallets.challenge(
-        world.server,
+    return world.resources.wallets.create_challenge(
         (account or world.payer).id,
         wallet.address,
         wallet.chain_type,  # type: ignore[arg-type]
@@ -41,8 +40,7 @@ def challenge(world: World, wallet: Signer, account: Account | None = None) -> W
 def answer(
     world: World, asked: WalletChallenge, wallet: Signer, account_id: str | None = None, **more: Any
 ) -> Wallet:
-    return world.service.wallets.add(
-        world.server,
+    return world.resources.wallets.add(
         account_id or asked.account_id,
         asked.id,
         wallet.sign(asked.message, asked.nonce),
@@ -57,7 +55,7 @@ def link(world: World, wallet: Signer, account: Account | None = None, **more: A
 
 def linked(world: World, account: Account | None = None) -> list[Wallet]:
     owner = (account or world.payer).id
-    found = list(world.service.wallets.list(world.server, owner, limit=100).records)
+    found = list(world.resources.wallets.list(owner, limit=100).records)
     assert world.get(Account, owner).wallet_count == len(found)
     return found
 
@@ -68,15 +66,13 @@ def test_a_wallet_that_signs_is_linked_and_verified(world: World, wallet: Signer
     assert (made.address, made.chain_type) == (wallet.address, wallet.chain_type)
     assert (made.verified, made.verified_at, made.label) == (True, world.clock.now(), "main")
     assert linked(world) == [attrs.evolve(made, version=1, schema=2)]
-    assert world.service.accounts.get(world.server, world.payer.id).wallets == tuple(linked(world))
+    assert world.resources.accounts.read(world.payer.id).wallets == tuple(linked(world))
     assert world.event_names()["account.updated"] == 1
 
 
 def test_a_challenge_says_whose_the_wallet_becomes_and_until_when(memory_world: World) -> None:
     world = memory_world
-    asked = world.service.wallets.challenge(
-        world.server, world.payer.id, WALLET.address.lower(), "evm"
-    )
+    asked = world.resources.wallets.create_challenge(world.payer.id, WALLET.address.lower(), "evm")
     assert asked.address == WALLET.address
     assert asked.expires_at == world.clock.now() + CHALLENGE_TTL_MS == world.clock.now() + 600_000
     for part in (
@@ -93,19 +89,22 @@ def test_the_name_of_an_app_adds_no_line_to_the_message(memory_world: World) -> 
     forged = "Acme\nWallet: 0x0\u2028\u202eAccount: other"
     environment = attrs.evolve(world.environment, app_name=forged)
     authority = attrs.evolve(world.server, environment=environment)
-    asked = world.service.wallets.challenge(authority, world.payer.id, WALLET.address, "evm")
+    asked = world.service.acting_as(authority).wallets.create_challenge(
+        world.payer.id, WALLET.address, "evm"
+    )
     plain = challenge(world, WALLET)
     assert len(asked.message.splitlines()) == len(plain.message.splitlines())
 
 
 def test_a_challenge_is_for_an_address_of_its_chain_type(memory_world: World) -> None:
-    ask = memory_world.service.wallets.challenge
     for address, chain_type in (("0x12", "evm"), (WALLET.address, "solana"), ("0x0", "aptos")):
         with pytest.raises(ValidationFailed) as caught:
-            ask(memory_world.server, memory_world.payer.id, address, chain_type)  # type: ignore[arg-type]
+            memory_world.resources.wallets.create_challenge(
+                memory_world.payer.id, address, chain_type
+            )  # type: ignore[arg-type]
         assert [field.path for field in caught.value.fields] == ["address"]
     with pytest.raises(NotFound):
-        ask(memory_world.server, "acct_none", WALLET.address, "evm")
+        memory_world.resources.wallets.create_challenge("acct_none", WALLET.address, "evm")
 
 
 def test_a_challenge_works_once(world: World) -> None:
@@ -113,7 +112,7 @@ def test_a_challenge_works_once(world: World) -> None:
     made = answer(world, asked, WALLET)
     with pytest.raises(ActionAlreadyUsed):
         answer(world, asked, WALLET)
-    world.service.wallets.remove(world.server, world.payer.id, made.id)
+    world.resources.wallets.remove(world.payer.id, made.id)
     with pytest.raises(ActionAlreadyUsed):
         answer(world, asked, WALLET)
     assert not linked(world)
@@ -144,7 +143,7 @@ def test_a_challenge_is_bound_to_its_account(world: World) -> None:
         with pytest.raises(NotFound):
             answer(world, asked, WALLET, account_id)
     with pytest.raises(NotFound):
-        world.service.wallets.add(world.server, world.payer.id, "wallet_challenge_none", "0x")
+        world.resources.wallets.add(world.payer.id, "wallet_challenge_none", "0x")
     assert answer(world, asked, WALLET).account_id == world.payer.id
 
 
@@ -153,17 +152,18 @@ def test_a_challenge_of_another_environment_is_unknown(memory_world: World) -> N
     asked = challenge(world, WALLET)
     production = world.service.tenants.system_authority(world.app.environments["production"])
     with pytest.raises(NotFound):
-        world.service.wallets.add(production, world.payer.id, asked.id, WALLET.sign(asked.message))
+        world.service.acting_as(production).wallets.add(
+            world.payer.id, asked.id, WALLET.sign(asked.message)
+        )
 
 
 def test_a_wrong_signature_links_nothing_and_spends_nothing(world: World) -> None:
     asked, older = challenge(world, WALLET), challenge(world, WALLET)
-    add = world.service.wallets.add
     for signature in (
         EvmWallet(12).sign(asked.message), WALLET.sign(older.message), WALLET.sign("x"), "0x12",
     ):  # fmt: skip
         with pytest.raises(ValidationFailed) as caught:
-            add(world.server, world.payer.id, asked.id, signature)
+            world.resources.wallets.add(world.payer.id, asked.id, signature)
         assert [field.path for field in caught.value.fields] == ["signature"]
     assert not linked(world)
     assert world.event_names()["account.updated"] == 0
@@ -176,9 +176,7 @@ def test_a_signature_of_one_chain_type_serves_no_other(memory_world: World) -> N
     solana, aptos = SolanaWallet(11), AptosWallet(11)
     asked = challenge(world, aptos)
     with pytest.raises(ValidationFailed) as caught:
-        world.service.wallets.add(
-            world.server, world.payer.id, asked.id, solana.sign(asked.message)
-        )
+        world.resources.wallets.add(world.payer.id, asked.id, solana.sign(asked.message))
     assert {field.path for field in caught.value.fields} == {"signature", "public_key"}
 
 
@@ -219,7 +217,7 @@ def test_a_verified_address_belongs_to_one_account(world: World) -> None:
     with pytest.raises(ResourceConflict):
         answer(world, asked, WALLET)
     assert not linked(world, world.merchant)
-    world.service.wallets.remove(world.server, world.payer.id, made.id)
+    world.resources.wallets.remove(world.payer.id, made.id)
     assert answer(world, asked, WALLET).account_id == world.merchant.id  # it was not spent
     with pytest.raises(ResourceConflict):
         link(world, WALLET)
@@ -257,22 +255,21 @@ def test_an_unverified_address_may_be_listed_by_many(world: World) -> None:
 
 def test_a_removed_wallet_is_gone_and_its_removal_is_reported(world: World) -> None:
     first, second = link(world, WALLET), link(world, EvmWallet(12))
-    removed = world.service.wallets.remove(world.server, world.payer.id, first.id)
+    removed = world.resources.wallets.remove(world.payer.id, first.id)
     assert (removed.id, removed.address) == (first.id, first.address)
     assert [wallet.id for wallet in linked(world)] == [second.id]
     assert world.event_names()["account.updated"] == 3
     for account, wallet in ((world.payer, first.id), (world.merchant, second.id)):
         with pytest.raises(NotFound):
-            world.service.wallets.remove(world.server, account.id, wallet)
+            world.resources.wallets.remove(account.id, wallet)
     with pytest.raises(NotFound):
-        world.service.wallets.remove(world.server, "acct_none", second.id)
+        world.resources.wallets.remove("acct_none", second.id)
 
 
 def test_of_two_removals_at_once_one_counts(world: World) -> None:
     made = link(world, WALLET)
     link(world, EvmWallet(12))
-    remove = world.service.wallets.remove
-    outcomes = at_once([lambda: remove(world.server, world.payer.id, made.id)] * 3)
+    outcomes = at_once([lambda: world.resources.wallets.remove(world.payer.id, made.id)] * 3)
     assert kinds(outcomes) == {"Wallet": 1, "NotFound": 2}
     assert len(linked(world)) == 1
 
@@ -282,12 +279,12 @@ def test_an_account_that_may_not_act_gets_no_wallet_but_loses_them(
     world: World, status: Any
 ) -> None:
     made, asked = link(world, WALLET), challenge(world, EvmWallet(12))
-    world.service.accounts.update(world.server, world.payer.id, status=status)
+    world.resources.accounts.change(world.payer.id, status=status)
     with pytest.raises(AccountSuspended):
         challenge(world, EvmWallet(13))
     with pytest.raises(AccountSuspended):
         answer(world, asked, EvmWallet(12))
-    world.service.wallets.remove(world.server, world.payer.id, made.id)
+    world.resources.wallets.remove(world.payer.id, made.id)
     assert not linked(world)
 
 
@@ -300,7 +297,7 @@ def test_an_account_has_so_many_wallets_and_no_more(memory_world: World) -> None
     with pytest.raises(ResourceConflict):
         link(world, EvmWallet(999), full)
     verified = link(world, EvmWallet(1), full)  # a row that is there needs no room
-    world.service.wallets.remove(world.server, full.id, verified.id)
+    world.resources.wallets.remove(full.id, verified.id)
     link(world, EvmWallet(999), full)
     assert len(linked(world, full)) == MAX_WALLETS
 
@@ -349,9 +346,9 @@ def test_wallets_are_listed_in_pages_oldest_first(memory_world: World) -> None:
     for number in range(1, 6):
         made.append(link(world, EvmWallet(number)).id)
         world.system.advance(1)
-    wallets = world.service.wallets
-    page = wallets.list(world.server, world.payer.id, limit=3)
-    rest = wallets.list(world.server, world.payer.id, after=page.next, limit=3)
+    wallets = world.resources.wallets
+    page = wallets.list(world.payer.id, limit=3)
+    rest = wallets.list(world.payer.id, after=page.next, limit=3)
     assert [wallet.id for wallet in (*page.records, *rest.records)] == made
     with pytest.raises(NotFound):
-        wallets.list(world.server, "acct_none")
+        wallets.list("acct_none")

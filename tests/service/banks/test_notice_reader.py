@@ -48,7 +48,7 @@ def world() -> World:
 
 def run(world: World, kind: Stuck) -> None:
     """One run of the reader's job, as a worker makes it."""
-    reader = NoticeReader(world.service.ports, "sandbox", {"payouts": kind})
+    reader = NoticeReader(world.service.parts.ports, "sandbox", {"payouts": kind})
     reader.ensure_scheduled()
     world.system.advance(2 * 60)
     found = world.storage.claim(
@@ -101,7 +101,7 @@ def test_pages_that_hold_notices_of_the_other_mode_alone_give_no_alarm(
 def test_a_storage_that_is_away_for_a_moment_is_not_an_alarm(
     world: World, caplog: pytest.LogCaptureFixture, fault: Fault
 ) -> None:
-    ports = world.restarted(FaultyStorage(world.storage, 1, fault, ("transact",))).ports
+    ports = world.restarted(FaultyStorage(world.storage, 1, fault, ("transact",))).parts.ports
     job = Job(
         id="sandbox:look:1", queue="sandbox.timers", lane="bank", kind="payouts.look", due_at=0,
         subject="1",

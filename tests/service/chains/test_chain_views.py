@@ -183,12 +183,12 @@ def test_slots_are_filled_in_order_though_the_first_signer_died(world: World) ->
         raise KeyboardInterrupt
 
     outbox = Outbox(
-        world.service.ports,
+        world.service.parts.ports,
         {BASE: FaultyChain(world.chain, 1, dies)},
     )
     with pytest.raises(KeyboardInterrupt):
         outbox.ensure_signed(authority, BASE, str(first.operation.outgoing_id))
-    healthy = Outbox(world.service.ports, world.service.chains)
+    healthy = Outbox(world.service.parts.ports, world.service.chains)
     later = healthy.ensure_signed(authority, BASE, str(second.operation.outgoing_id))
     assert later == healthy.ensure_signed(authority, BASE, str(second.operation.outgoing_id))
     world.finish()

@@ -55,7 +55,7 @@ def chain(world: World) -> WithoutLogs:
 
 
 def look(world: World) -> None:
-    world.service.scanner("sandbox").wake(BASE)
+    world.service.parts.scanner("sandbox").wake(BASE)
     world.run()
 
 
@@ -150,7 +150,7 @@ def test_a_release_and_a_refund_have_not_failed(world: World, chain: WithoutLogs
 def test_a_send_has_not_failed(world: World, chain: WithoutLogs) -> None:
     to = ToWallet(address=OTHER_WALLET)
     new = NewSend(amount="25.00", account_id=world.payer.id, destination=to)
-    payment = world.service.sends.create(world.server, new).payment
+    payment = world.resources.payments.send(new).payment
     hide_for_a_while(world, chain, lambda: None)
     assert world.paid(payment.id).status == "succeeded"
     assert world.sent() == 1
@@ -163,7 +163,7 @@ def test_a_transaction_that_pays_nothing_in_another_block_is_decided(
     payment = world.payment()
     escrow = str(payment.payment.escrow_address)
     hash = world.chain.transfer(USDC.address, WALLET, escrow, atomic("25"), "paid")
-    world.service.scanner("sandbox").wake(BASE)
+    world.service.parts.scanner("sandbox").wake(BASE)
     world.service.worker("sandbox").run_due(1)
     id = tracked_transaction_id(payment.payment.id, BASE, hash)
     found = world.get(TrackedTransaction, id)

@@ -36,7 +36,7 @@ class Measured(FaultyChain):
 def chain(till: Till) -> Measured:
     chain = Measured(till)
     till.world.service = till.world.restarted(chains={BASE: chain})
-    till.world.service.scanner("sandbox").ensure_scheduled()
+    till.world.service.parts.scanner("sandbox").ensure_scheduled()
     till.world.run()
     return chain
 
@@ -50,7 +50,7 @@ def cursor(till: Till) -> ScanCursor:
 
 
 def wake(till: Till) -> None:
-    till.world.service.scanner("sandbox").wake(BASE)
+    till.world.service.parts.scanner("sandbox").wake(BASE)
     till.world.advance(120)
 
 
@@ -61,7 +61,7 @@ def test_a_busy_chain_is_scanned_in_smaller_pieces_and_a_quiet_one_in_larger(
     for n in range(60):
         till.world.chain.transfer(USDC.address, None, STRANGER, 1, f"stranger {n}")
     till.send("5.00")
-    till.world.service.scanner("sandbox").wake(BASE)
+    till.world.service.parts.scanner("sandbox").wake(BASE)
     till.world.run()
     narrow = cursor(till).span
     assert narrow is not None
@@ -81,7 +81,7 @@ def test_strangers_transfers_do_not_hold_up_ours(
         till.world.chain.transfer(USDC.address, None, STRANGER, 1, f"stranger {n}")
     till.send("5.00")
     before = len(chain.spans)
-    till.world.service.scanner("sandbox").wake(BASE)
+    till.world.service.parts.scanner("sandbox").wake(BASE)
     till.world.run()
     assert len(chain.spans) == before + 2  # the second is of the blocks that became final
     assert [deposit.amount for deposit in till.all()] == [5_000_000]

@@ -69,7 +69,7 @@ def chain(world: World) -> LateIndex:
 
 
 def scan(world: World) -> None:
-    world.service.scanner("sandbox").wake(BASE)
+    world.service.parts.scanner("sandbox").wake(BASE)
     world.run()
 
 
@@ -126,7 +126,7 @@ def test_what_the_first_scan_found_is_not_reported_again(world: World, chain: La
     till.finish()
     assert till.only.status == "settled"
     done = till.only
-    world.service.scanner("sandbox").ensure_scheduled()
+    world.service.parts.scanner("sandbox").ensure_scheduled()
     world.run()
     assert cursor(world).final_height > height
     assert cursor(world).found == ()
@@ -178,7 +178,7 @@ def test_a_final_block_that_a_node_does_not_return_is_noted_later(
     before = cursor(world)
     world.system.advance(100)
     chain.hidden_block = before.tip + 10  # where the next scan ends
-    world.service.scanner("sandbox").ensure_scheduled()
+    world.service.parts.scanner("sandbox").ensure_scheduled()
     worker = world.service.worker("sandbox")
     worker.run_due(1)
     assert cursor(world).final_height == before.final_height

@@ -57,12 +57,12 @@ class TestChecks:
         world = till.world
         world.service.worker("sandbox")
         till.send("5.00")
-        checked = world.service.deposits.check(world.server, till.account.id)
+        checked = world.resources.deposits.check(till.account.id)
         assert (checked.account_id, checked.checked_at) == (till.account.id, world.clock.now())
         [deposit] = checked.deposits
         assert (deposit.status, deposit.amount) == ("detected", atomic("5"))
         till.finish()
-        again = world.service.deposits.check(world.server, till.account.id, BASE)
+        again = world.resources.deposits.check(till.account.id, BASE)
         assert [deposit.status for deposit in again.deposits] == ["settled"]
         assert till.reported_events == STORY
 
@@ -71,8 +71,8 @@ class TestChecks:
         for place in range(53):
             till.send(f"1.{place:02}")
             till.world.system.advance(1)
-            till.world.service.deposits.check(till.world.server, till.account.id, BASE)
-        checked = till.world.service.deposits.check(till.world.server, till.account.id, BASE)
+            till.world.resources.deposits.check(till.account.id, BASE)
+        checked = till.world.resources.deposits.check(till.account.id, BASE)
         amounts = [deposit.amount for deposit in checked.deposits]
         assert amounts == [atomic(f"1.{place:02}") for place in range(52, 2, -1)]
         assert len(till.all()) == 53
@@ -88,10 +88,10 @@ class TestChecks:
         failed = till.only
         till.scan()  # nothing but a check asks for it again
         assert till.only == failed
-        checked = world.service.deposits.check(world.server, till.account.id)
+        checked = world.resources.deposits.check(till.account.id)
         assert [deposit.status for deposit in checked.deposits] == ["confirmed"]
         assert checked.deposits[0].sweep_id != failed.sweep_id
-        world.service.deposits.check(world.server, till.account.id)
+        world.resources.deposits.check(till.account.id)
         till.finish()
         assert till.reported_events == ["detected", "confirmed", "failed", "confirmed", "settled"]
         assert (till.available, till.left) == (before + atomic("5"), 0)
@@ -109,7 +109,7 @@ class TestChecks:
         assert till.story == [("failed", "transaction_failed")]
         sweep_as_stranger(till, swept)
         world.advance(10)
-        world.service.deposits.check(world.server, till.account.id)
+        world.resources.deposits.check(till.account.id)
         till.finish()
         assert till.story == [("settled", None)]
         assert (till.available, till.left) == (before + atomic("5"), 0)
@@ -121,7 +121,7 @@ class TestChecks:
         till.finish()
         world.service = world.restarted(chains={BASE: BehindInBalances(world)})
         with pytest.raises(DependencyFailed):
-            world.service.deposits.check(world.server, till.account.id)
+            world.resources.deposits.check(till.account.id)
         assert till.story == [("failed", "transaction_failed")]
 
     def test_checks_at_once_send_it_once(self, till: Till) -> None:
@@ -132,7 +132,7 @@ class TestChecks:
         till.finish()
         assert [status for status, _ in till.story] == ["failed", "failed"]
         outcomes = at_once(
-            [lambda: world.service.deposits.check(server, till.account.id, BASE)] * 6
+            [lambda: world.service.acting_as(server).deposits.check(till.account.id, BASE)] * 6
         )
         refused = [item for item in outcomes if isinstance(item, Exception)]
         assert len(refused) < len(outcomes)
@@ -151,14 +151,16 @@ class TestChecks:
         before = [status for status, _ in till.story]
         assert sorted(before) == ["failed", "settled"]
         till.world.chain.reorg(50)
-        till.world.service.deposits.check(till.world.server, till.account.id)
+        till.world.resources.deposits.check(till.account.id)
         assert [status for status, _ in till.story] == before
 
     def test_a_check_that_is_repeated_is_answered_as_it_was(self, till: Till) -> None:
         server, key = till.world.server, once("check")
 
         def check() -> Any:
-            return till.world.service.deposits.check(server, till.account.id, idempotency_key=key)
+            return till.world.service.acting_as(server).deposits.check(
+                till.account.id, idempotency_key=key
+            )
 
         first = check()
         assert first.deposits == ()
@@ -169,10 +171,10 @@ class TestChecks:
 
     def test_an_account_without_addresses_has_nothing_to_look_for(self, world: World) -> None:
         armed(world, "any")
-        checked = world.service.deposits.check(world.server, world.merchant.id)
+        checked = world.resources.deposits.check(world.merchant.id)
         assert checked.deposits == ()
         with pytest.raises(UnsupportedChain):
-            world.service.deposits.check(world.server, world.merchant.id, 2)
+            world.resources.deposits.check(world.merchant.id, 2)
 
     def test_a_silent_chain_during_a_retry_leaves_all_as_it_was(self, till: Till) -> None:
         armed(till.world, "transfer")
@@ -187,7 +189,7 @@ class TestChecks:
         silent = Silent(till.world.chain, at=0, fault=lambda call: call(), until=-1)
         service = till.world.restarted(chains={BASE: silent})
         with pytest.raises(DependencyFailed) as caught:
-            service.deposits.check(till.world.server, till.account.id, BASE)
+            service.acting_as(till.world.server).deposits.check(till.account.id, BASE)
         assert isinstance(caught.value.__cause__, ChainUnavailable)
         assert till.only == failed
 
@@ -201,15 +203,19 @@ def test_deposits_are_listed_newest_first_and_by_status(till: Till) -> None:
     till.finish()
     till.send("4.00")
     till.scan()
-    deposits, server = till.world.service.deposits, till.world.server
-    first = deposits.list_deposits(server, till.account.id, limit=3)
-    rest = deposits.list_deposits(server, till.account.id, limit=3, after=first.next)
+    server = till.world.server
+    first = till.world.service.acting_as(server).deposits.list(till.account.id, limit=3)
+    rest = till.world.service.acting_as(server).deposits.list(
+        till.account.id, limit=3, after=first.next
+    )
     amounts = [deposit.amount for deposit in (*first.records, *rest.records)]
     assert amounts == [atomic(text) for text in ("4", "3", "2", "1")]
     for status, expected in (("failed", 1), ("settled", 2), ("detected", 1), ("confirmed", 0)):
         found, after = 0, None
         while True:
-            page = deposits.list_deposits(server, till.account.id, status=status, after=after)  # type: ignore[arg-type]
+            page = till.world.service.acting_as(server).deposits.list(
+                till.account.id, status=status, after=after
+            )  # type: ignore[arg-type]
             found += len(page.records)
             after = page.next
             if after is None:

@@ -51,7 +51,7 @@ def till(opener: Opener) -> Till:
 def work(till: Till, service: PaymentsService) -> None:
     """Half a minute of a worker's life: enough to go from a transfer to the vault."""
     worker = service.worker("sandbox")
-    service.scanner("sandbox").wake(BASE)
+    service.parts.scanner("sandbox").wake(BASE)
     world = till.world
     worker.run_through(world.clock.now() + MINUTE // 2, world.clock.advance_to)
 
@@ -124,7 +124,7 @@ def test_the_chain_may_be_out_of_reach_at_any_call(till: Till, fault: Fault) -> 
 
 @pytest.mark.parametrize("fault", [commit_lost, commit_failed])
 def test_the_answer_to_any_commit_of_a_check_may_be_lost(till: Till, fault: Fault) -> None:
-    failures = Failures(till.world.service.ports)
+    failures = Failures(till.world.service.parts.ports)
     server = till.world.server
     for at in range(1, 30):
         available, sent = till.available, till.world.sent()
@@ -134,7 +134,9 @@ def test_the_answer_to_any_commit_of_a_check_may_be_lost(till: Till, fault: Faul
         assert till.all()[-1].status == "failed"
         till.send("2.00")
         storage = FaultyStorage(till.world.storage, at, fault, ("transact",))
-        checked = till.world.restarted(storage).deposits.check(server, till.account.id, BASE)
+        checked = (
+            till.world.restarted(storage).acting_as(server).deposits.check(till.account.id, BASE)
+        )
         assert [deposit.status for deposit in checked.deposits[:2]] == ["detected", "confirmed"]
         till.finish()
         assert [deposit.status for deposit in till.all()[-2:]] == ["settled", "settled"]

@@ -99,7 +99,7 @@ class TestReorgs:
         sweep_id = str(till.until_confirmed().sweep_id)
         worker = WorkerAuthority(world.environment_id, "sandbox")
         sender_id, known = get_sender_id(worker, world.chain), world.get(OutboundTransfer, sweep_id)
-        world.service.ports.committer.commit(
+        world.service.parts.ports.committer.commit(
             worker, lambda tx, ids: reserve_nonce(tx, BASE, sender_id, known)
         )  # and the signer does not answer
         till.hold_sweeps(30)
@@ -147,7 +147,7 @@ class TestReorgs:
         till.send("5.00", name="gone")
         till.finish()
         assert till.story == [("failed", "transaction_failed")]
-        till.world.service.deposits.check(till.world.server, till.account.id)
+        till.world.resources.deposits.check(till.account.id)
         till.finish()
         assert till.story == [("settled", None)]
         assert till.available == before + atomic("5")
@@ -167,7 +167,7 @@ class TestReorgs:
         assert till.only.settled_at is None
         till.send("5.00", name="gone")
         till.finish()
-        till.world.service.deposits.check(till.world.server, till.account.id)
+        till.world.resources.deposits.check(till.account.id)
         till.finish()
         assert till.reported_events == [*STORY, "failed", "confirmed", "settled"]
         assert till.available == before + atomic("5")
@@ -207,7 +207,7 @@ class TestReorgs:
             seen = call()
             assert seen is None
             till.send("5.00", name="flicker")
-            till.world.service.deposits.check(till.world.server, till.account.id)
+            till.world.resources.deposits.check(till.account.id)
             return seen
 
         node = Node(chain, flicker)
@@ -256,17 +256,17 @@ class TestAChainThatDoesNotAnswer:
         till.send()
         armed(till.world, "scan")
         with pytest.raises(DependencyFailed) as caught:
-            till.world.service.deposits.check(till.world.server, till.account.id, BASE)
+            till.world.resources.deposits.check(till.account.id, BASE)
         assert caught.value.dependency == "chain"
         assert till.all() == []
-        checked = till.world.service.deposits.check(till.world.server, till.account.id, BASE)
+        checked = till.world.resources.deposits.check(till.account.id, BASE)
         assert [deposit.status for deposit in checked.deposits] == ["detected"]
 
     def test_one_silent_chain_hides_nothing_of_the_others(self, till: Till) -> None:
         till.send()
-        Failures(till.world.service.ports).arm("chain", "heads", 1, 1)
+        Failures(till.world.service.parts.ports).arm("chain", "heads", 1, 1)
         with pytest.raises(DependencyFailed):
-            till.world.service.deposits.check(till.world.server, till.account.id)
+            till.world.resources.deposits.check(till.account.id)
         assert till.story == [("detected", None)]
 
     def test_hours_of_silence_lose_nothing(self, till: Till) -> None:

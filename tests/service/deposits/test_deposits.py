@@ -26,36 +26,47 @@ from tests.service.world import BASE, STRANGER, USDC, World, answer_of, atomic, 
 
 class TestAddresses:
     def test_an_account_has_one_address_whatever_is_asked_for_it(self, world: World) -> None:
-        deposits, server = world.service.deposits, world.server
-        first = deposits.issue_address(server, world.payer.id, BASE)
-        again = deposits.issue_address(server, world.payer.id, BASE)
+        server = world.server
+        first = world.service.acting_as(server).deposits.issue_address(world.payer.id, BASE)
+        again = world.service.acting_as(server).deposits.issue_address(world.payer.id, BASE)
         assert (first.is_new, again.is_new) == (True, False)
         assert again.address.id == first.address.id
-        others = [deposits.issue_address(server, world.payer.id, chain_id) for chain_id in CHAINS]
+        others = [
+            world.service.acting_as(server).deposits.issue_address(world.payer.id, chain_id)
+            for chain_id in CHAINS
+        ]
         assert {other.address.address for other in others} == {first.address.address}
         assert len({other.address.id for other in others}) == len(CHAINS)
         assert first.address.chain_type == "evm"
         assert first.address.address != world.vault_address()
-        theirs = deposits.issue_address(server, world.merchant.id, BASE)
+        theirs = world.service.acting_as(server).deposits.issue_address(world.merchant.id, BASE)
         assert theirs.address.address != first.address.address
 
     def test_of_many_at_once_one_makes_it(self, world: World) -> None:
         server = world.server
-        calls = [lambda: world.service.deposits.issue_address(server, world.payer.id, BASE)] * 8
+        calls = [
+            lambda: world.service.acting_as(server).deposits.issue_address(world.payer.id, BASE)
+        ] * 8
         issued = at_once(calls)
         assert Counter(item.is_new for item in issued) == {True: 1, False: 7}
         assert len({item.address.id for item in issued}) == 1
-        page = world.service.deposits.list_addresses(server, world.payer.id)
+        page = world.service.acting_as(server).deposits.list_addresses(world.payer.id)
         assert len(page.records) == 1
 
     def test_addresses_are_listed_page_by_page(self, world: World) -> None:
-        deposits, server = world.service.deposits, world.server
+        server = world.server
         made = []
         for chain_id in CHAINS:
-            made.append(deposits.issue_address(server, world.payer.id, chain_id).address.id)
+            made.append(
+                world.service.acting_as(server)
+                .deposits.issue_address(world.payer.id, chain_id)
+                .address.id
+            )
             world.system.advance(1)
-        first = deposits.list_addresses(server, world.payer.id, limit=3)
-        rest = deposits.list_addresses(server, world.payer.id, limit=3, after=first.next)
+        first = world.service.acting_as(server).deposits.list_addresses(world.payer.id, limit=3)
+        rest = world.service.acting_as(server).deposits.list_addresses(
+            world.payer.id, limit=3, after=first.next
+        )
         assert [row.id for row in (*first.records, *rest.records)] == made
 
     @pytest.mark.parametrize("status", ["suspended", "closed"])
@@ -63,10 +74,10 @@ class TestAddresses:
         self, world: World, status: Any
     ) -> None:
         till = Till(world)
-        world.service.accounts.update(world.server, world.payer.id, status=status)
+        world.resources.accounts.change(world.payer.id, status=status)
         with pytest.raises(AccountSuspended):
-            world.service.deposits.issue_address(world.server, world.payer.id, POLYGON)
-        kept = world.service.deposits.issue_address(world.server, world.payer.id, BASE)
+            world.resources.deposits.issue_address(world.payer.id, POLYGON)
+        kept = world.resources.deposits.issue_address(world.payer.id, BASE)
         assert kept.address.id == till.row.id
         till.send("5.00")
         till.finish()
@@ -74,33 +85,36 @@ class TestAddresses:
 
     def test_a_chain_that_is_not_served_has_no_address(self, memory_world: World) -> None:
         with pytest.raises(UnsupportedChain):
-            memory_world.service.deposits.issue_address(
-                memory_world.server, memory_world.payer.id, 2
-            )
+            memory_world.resources.deposits.issue_address(memory_world.payer.id, 2)
 
     def test_a_request_that_is_repeated_is_answered_as_it_was(self, world: World) -> None:
         server, key = world.server, once("issue")
-        world.service.deposits.issue_address(server, world.payer.id, BASE, idempotency_key=key)
+        world.service.acting_as(server).deposits.issue_address(
+            world.payer.id, BASE, idempotency_key=key
+        )
         again = answer_of(
-            lambda: world.service.deposits.issue_address(
-                server, world.payer.id, BASE, idempotency_key=key
+            lambda: world.service.acting_as(server).deposits.issue_address(
+                world.payer.id, BASE, idempotency_key=key
             )
         )
         assert again is not None
-        assert len(world.service.deposits.list_addresses(server, world.payer.id).records) == 1
+        assert (
+            len(world.service.acting_as(server).deposits.list_addresses(world.payer.id).records)
+            == 1
+        )
 
     def test_another_environments_account_is_not_found(self, till: Till) -> None:
         world = till.world
         till.send()
         till.finish()
         stranger = world.service.tenants.system_authority(world.app.environments["production"])
-        deposits, account = world.service.deposits, world.payer.id
+        deposits, account = world.service.acting_as(stranger).deposits, world.payer.id
         for call in (
-            lambda: deposits.issue_address(stranger, account, BASE),
-            lambda: deposits.list_addresses(stranger, account),
-            lambda: deposits.list_deposits(stranger, account),
-            lambda: deposits.check(stranger, account),
-            lambda: deposits.check(stranger, "acct_none"),
+            lambda: deposits.issue_address(account, BASE),
+            lambda: deposits.list_addresses(account),
+            lambda: deposits.list(account),
+            lambda: deposits.check(account),
+            lambda: deposits.check("acct_none"),
         ):
             with pytest.raises(NotFound) as caught:
                 call()
@@ -172,18 +186,18 @@ class TestTheWayToTheVault:
         usdt = asset_of(1, "USDT")
         ethereum = till.chain(1)
         hash = ethereum.transfer(usdt.address, None, till.address, atomic("3"), "mainnet")
-        world.service.deposits.check(world.server, till.account.id, 1)
+        world.resources.deposits.check(till.account.id, 1)
         world.run()
         assert (till.only.chain_id, till.only.asset_symbol) == (1, "USDT")
         assert till.only.deposit_address_id == till.row.id
         assert till.only.transaction_hash == hash
         world.advance(30)
-        holdings = world.service.vaults.balances(world.server, till.account.id)
+        holdings = world.resources.accounts.read_balances(till.account.id)
         [held] = [h for h in holdings if h.asset == usdt]
         assert (till.only.status, held.available_atomic) == ("settled", atomic("3"))
-        later = world.service.deposits.issue_address(world.server, till.account.id, 1)
+        later = world.resources.deposits.issue_address(till.account.id, 1)
         ethereum.transfer(usdt.address, None, till.address, atomic("1"), "later")
-        world.service.deposits.check(world.server, till.account.id)
+        world.resources.deposits.check(till.account.id)
         assert till.all()[-1].deposit_address_id == later.address.id
 
     def test_an_account_without_a_vault_on_the_chain_is_swept_to_where_it_will_be(
@@ -239,13 +253,13 @@ class TestWhatIsNoDeposit:
             created_at=world.clock.now(),
         )
         write(world.storage, world.environment_id, lambda tx: tx.insert(outgoing))
-        outbox = Outbox(world.service.ports, world.service.chains)
+        outbox = Outbox(world.service.parts.ports, world.service.chains)
         authority = WorkerAuthority(world.environment_id, "sandbox")
         signed = outbox.ensure_signed(authority, BASE, outgoing.id)
         assert signed is not None
         outbox.broadcast(authority, outgoing.id)
         till.finish()
-        world.service.deposits.check(world.server, till.account.id)
+        world.resources.deposits.check(till.account.id)
         till.finish()
         assert till.left == atomic("5")
         assert till.all() == []

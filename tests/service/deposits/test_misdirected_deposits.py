@@ -41,16 +41,16 @@ def deposit_wrongly(
     world: World, token: Asset, amount: int = 5_000_000, source: str = WALLET
 ) -> str:
     """A transfer of a token to the payer's deposit address; the address."""
-    issued = world.service.deposits.issue_address(world.server, world.payer.id, BASE)
+    issued = world.resources.deposits.issue_address(world.payer.id, BASE)
     chain = world.service.chains[token.chain_id]
     chain.transfer(token.address, None, source, amount, f"give-{next(NAMES)}")
     chain.transfer(token.address, source, issued.address.address, amount, f"pay-{next(NAMES)}")
-    world.service.scanner("sandbox").wake(token.chain_id)
+    world.service.parts.scanner("sandbox").wake(token.chain_id)
     return issued.address.address
 
 
 def only_deposit(world: World) -> Deposit:
-    [deposit] = world.service.deposits.list_deposits(world.server, world.payer.id).records
+    [deposit] = world.resources.deposits.list(world.payer.id).records
     return deposit
 
 
@@ -82,7 +82,7 @@ def test_every_token_of_the_watch_list_is_reported(memory_world: World, token: A
     assert world.get(Account, world.payer.id).labels == ("misdirected",)
     chain = world.service.chains[token.chain_id]
     assert chain.balances(token.address, [address]).amounts == {address: 5_000_000}
-    assert world.service.deposits.check(world.server, world.payer.id).deposits == (deposit,)
+    assert world.resources.deposits.check(world.payer.id).deposits == (deposit,)
 
 
 def test_a_second_one_labels_the_account_once(world: World) -> None:
@@ -139,7 +139,7 @@ def test_a_token_in_place_of_another_labels_the_account_too(memory_world: World)
 
 
 def give_back(world: World, deposit: Deposit, **more: Any) -> Deposit:
-    return world.service.deposits.send_back(world.server, world.payer.id, deposit.id, **more)
+    return world.resources.deposits.send_back(world.payer.id, deposit.id, **more)
 
 
 @pytest.mark.parametrize("token", WATCH_LIST, ids=lambda token: token.id)
@@ -246,7 +246,7 @@ def test_what_a_stranger_has_swept_of_it_goes_back_from_the_vault(
     holders = [deposit.address, world.vault_address(), WALLET]
     held = world.chain.balances(AT_BASE.address, holders).amounts
     assert [held[holder] for holder in holders] == [0, 0, 5_000_000]
-    vaults = world.service.accounts.get(world.server, world.payer.id).vaults
+    vaults = world.resources.accounts.read(world.payer.id).vaults
     assert [v.status for v in vaults if v.chain_id == BASE] == ["deployed"]
 
 
@@ -270,9 +270,9 @@ def test_it_is_refused_for_what_is_credited_and_for_what_is_not_there(memory_wor
     with pytest.raises(InvalidState):
         give_back(world, deposit)
     with pytest.raises(NotFound):
-        world.service.deposits.send_back(world.server, world.merchant.id, deposit.id)
+        world.resources.deposits.send_back(world.merchant.id, deposit.id)
     with pytest.raises(NotFound):
-        world.service.deposits.send_back(world.server, world.payer.id, "deposit_" + 24 * "0")
+        world.resources.deposits.send_back(world.payer.id, "deposit_" + 24 * "0")
 
 
 @pytest.mark.parametrize("source", ["0x" + 40 * "0", AT_BASE.address, USDC.address])
@@ -297,10 +297,11 @@ def test_a_stranger_as_destination_needs_a_standard_key(memory_world: World) -> 
     deposit_wrongly(world, AT_BASE)
     world.finish()
     deposit, limited = only_deposit(world), restricted_key(world)
-    send_back = world.service.deposits.send_back
     with pytest.raises(InsufficientPermissions):
-        send_back(limited, world.payer.id, deposit.id, OTHER_WALLET)
-    assert send_back(limited, world.payer.id, deposit.id).sent_back
+        world.service.acting_as(limited).deposits.send_back(
+            world.payer.id, deposit.id, OTHER_WALLET
+        )
+    assert world.service.acting_as(limited).deposits.send_back(world.payer.id, deposit.id).sent_back
 
 
 def test_the_accounts_own_vault_is_no_destination(memory_world: World) -> None:

@@ -27,7 +27,7 @@ def sent(memory_world: World) -> Payment:
     """A send that is final."""
     to = ToWallet(address=OTHER_WALLET)
     new = NewSend(amount="25.00", account_id=memory_world.payer.id, destination=to)
-    payment: Payment = memory_world.service.sends.create(memory_world.server, new).payment
+    payment: Payment = memory_world.resources.payments.send(new).payment
     memory_world.finish()
     return payment
 
@@ -102,7 +102,7 @@ def test_a_failed_sweep_of_them_is_sent_again_whole(memory_world: World, sent: P
     world.chain.transfer(USDC.address, None, return_address(world), atomic("25"), "back")
     till.finish()
     assert [it.status for it in deposits(world)] == ["failed"]
-    world.service.deposits.check(world.server, world.payer.id)
+    world.resources.deposits.check(world.payer.id)
     till.finish()
     assert [it.status for it in deposits(world)] == ["settled"]
     assert world.held() == (atomic("100"), 0, atomic("100"))
@@ -146,7 +146,7 @@ def test_only_the_token_that_was_sent_is_a_return(
     """Another token of the same chain is a deposit of the account, and no part of the Payment."""
     world, amount = memory_world, "25.00"
     sandbox = world.service.sandbox()
-    vault = world.service.accounts.get(world.server, world.payer.id).vaults[0].address
+    vault = world.resources.accounts.read(world.payer.id).vaults[0].address
     sandbox.transfer(world.server, TWO_TOKENS, symbol, amount, recipient=vault)
     world.advance(60)
     new = NewSend(
@@ -156,7 +156,7 @@ def test_only_the_token_that_was_sent_is_a_return(
         chain_id=TWO_TOKENS,
         asset_symbol=symbol,
     )
-    payment = world.service.sends.create(world.server, new).payment
+    payment = world.resources.payments.send(new).payment
     world.finish()
     assert world.paid(payment.id).status == "succeeded"
     sandbox.transfer(world.server, TWO_TOKENS, back, "5.00", recipient=return_address(world))
@@ -171,7 +171,7 @@ def test_only_the_token_that_was_sent_is_a_return(
     assert world.event_names(payment.id)["payment.late"] == (back == symbol)
     held = {
         row.asset.symbol: row.total_atomic
-        for row in world.service.vaults.balances(world.server, world.payer.id)
+        for row in world.resources.accounts.read_balances(world.payer.id)
         if row.asset.chain_id == TWO_TOKENS
     }
     assert held == {**dict.fromkeys(TOKENS, 0), back: atomic("5")}

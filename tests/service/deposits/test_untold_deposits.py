@@ -44,7 +44,7 @@ def test_it_is_asked_for_until_it_is_known_and_others_do_not_wait(
 ) -> None:
     untelling.hashes = {till.send("5.00")}
     till.send("7.00")
-    till.world.service.scanner("sandbox").ensure_scheduled()
+    till.world.service.parts.scanner("sandbox").ensure_scheduled()
     till.world.advance(120)
     if untelling.how != "silent":  # in one question with the other, both are silent
         assert [str(deposit.amount) for deposit in till.all()] == ["7000000"]
@@ -59,7 +59,7 @@ def test_what_is_undone_meanwhile_is_not_asked_for_any_more(
     till: Till, untelling: Untelling
 ) -> None:
     untelling.hashes = {till.send("5.00")}
-    till.world.service.scanner("sandbox").ensure_scheduled()
+    till.world.service.parts.scanner("sandbox").ensure_scheduled()
     till.world.advance(1)
     till.world.chain.reorg(3)
     till.world.advance(180)

@@ -119,11 +119,11 @@ def test_what_a_jump_overtakes_is_not_written(monkeypatch: pytest.MonkeyPatch) -
 
     def decide(tx: Transaction, id_sequence: IdSequence, jump_ms: int) -> Decision[None]:
         monkeypatch.setattr(time, "time_ns", lambda: _true_time_ns() + jump_ms * 1_000_000)
-        due_at = service.ports.clock.now()
+        due_at = service.parts.ports.clock.now()
         return Decision(None, jobs=(NewJob("chain", "none.such", "lane", due_at, "a", id="job_a"),))
 
     def commit(jump_ms: int) -> None:
-        service.ports.committer.commit(
+        service.parts.ports.committer.commit(
             WorkerAuthority(partition, "sandbox"),
             lambda tx, id_sequence: decide(tx, id_sequence, jump_ms),
         )

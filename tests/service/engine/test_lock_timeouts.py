@@ -45,16 +45,16 @@ def test_with_an_idempotency_key_it_is_in_progress(memory_world: World) -> None:
     service = faulty(memory_world, locked)
     server = memory_world.server
     with pytest.raises(IdempotencyInProgress) as caught:
-        service.payments.create(server, new(memory_world), idempotency_key=once("k"))
+        service.acting_as(server).payments.receive(new(memory_world), idempotency_key=once("k"))
     assert isinstance(caught.value.__cause__, LockTimeout)
     assert caught.value.code == "idempotency_in_progress"
-    assert service.payments.create(server, new(memory_world), idempotency_key=once("k"))
+    assert service.acting_as(server).payments.receive(new(memory_world), idempotency_key=once("k"))
 
 
 def test_without_one_it_is_unavailable(memory_world: World) -> None:
     service = faulty(memory_world, locked)
     with pytest.raises(Unavailable):
-        service.payments.create(memory_world.server, new(memory_world))
+        service.acting_as(memory_world.server).payments.receive(new(memory_world))
 
 
 @pytest.mark.parametrize("key", [None, "k"])
@@ -63,8 +63,8 @@ def test_a_storage_out_of_reach_is_unavailable_with_a_key_and_without(
 ) -> None:
     service = faulty(memory_world, away)
     with pytest.raises(Unavailable):
-        service.payments.create(
-            memory_world.server, new(memory_world), idempotency_key=once(key) if key else None
+        service.acting_as(memory_world.server).payments.receive(
+            new(memory_world), idempotency_key=once(key) if key else None
         )
 
 
@@ -109,7 +109,9 @@ def test_a_second_caller_with_the_key_of_an_open_transaction_must_wait(
 
     def create() -> None:
         outcomes.append(
-            first.payments.create(server, new(world), idempotency_key=once("k")).payment.id
+            first.acting_as(server)
+            .payments.receive(new(world), idempotency_key=once("k"))
+            .payment.id
         )
 
     thread = threading.Thread(target=create)
@@ -117,12 +119,16 @@ def test_a_second_caller_with_the_key_of_an_open_transaction_must_wait(
     try:
         assert slow.inside.wait(10)
         with pytest.raises(IdempotencyInProgress):
-            world.service.payments.create(server, new(world), idempotency_key=once("k"))
+            world.service.acting_as(server).payments.receive(new(world), idempotency_key=once("k"))
     finally:
         slow.go.set()
         thread.join(10)
     again = answer_of(
-        lambda: world.service.payments.create(server, new(world), idempotency_key=once("k"))
+        lambda: world.service.acting_as(server).payments.receive(
+            new(world), idempotency_key=once("k")
+        )
     )
     assert again is not None
-    assert [item.payment.id for item in world.service.payments.list(server).records] == outcomes
+    assert [
+        item.payment.id for item in world.service.acting_as(server).payments.list().records
+    ] == outcomes

@@ -61,14 +61,18 @@ def _quote(world: World, service: PaymentsService, chain_id: int) -> object:
         destination=destination,
         destination_chain_id=chain_id,
     )
-    return service.quotes.create(world.server, new)
+    return service.acting_as(world.server).legacy.create_quote(new)
 
 
 def kyc(world: World) -> Scene:
     hanging = Hanging(SimulatedKyc(), "start")
     service = _serve(world, kyc=hanging)
     accounts = [world.account(f"user-{n}").id for n in range(REQUESTS)]
-    return service, hanging, lambda: service.verifications.start(world.server, accounts.pop())
+    return (
+        service,
+        hanging,
+        lambda: service.acting_as(world.server).verifications.start(accounts.pop()),
+    )
 
 
 def pricing(world: World) -> Scene:
@@ -83,24 +87,26 @@ def prices_of_balances(world: World) -> Scene:
     return (
         service,
         hanging,
-        lambda: service.address_balances.read_all(world.server, WALLET),
+        lambda: service.acting_as(world.server).legacy.read_balances(WALLET),
     )
 
 
 def router(world: World) -> Scene:
-    hanging = Hanging(SimulatedRouter(world.service.ports, dict(world.service.chains)), "open")
+    hanging = Hanging(
+        SimulatedRouter(world.service.parts.ports, dict(world.service.chains)), "open"
+    )
     service = _serve(world, router=hanging)
     return service, hanging, lambda: _quote(world, service, 137)
 
 
 def deposit_check(world: World) -> Scene:
-    hanging = Hanging(SimulatedChain(BASE, world.service.ports), "heads")
+    hanging = Hanging(SimulatedChain(BASE, world.service.parts.ports), "heads")
     service = _serve(world, chains={BASE: hanging}, router=None)
-    world.service.deposits.issue_address(world.server, world.payer.id, BASE)
+    world.resources.deposits.issue_address(world.payer.id, BASE)
     return (
         service,
         hanging,
-        lambda: service.deposits.check(world.server, world.payer.id, BASE),
+        lambda: service.acting_as(world.server).deposits.check(world.payer.id, BASE),
     )
 
 
@@ -123,7 +129,7 @@ def test_what_hangs_holds_few_requests_and_the_others_are_refused(
 
 
 def test_two_environments_at_hanging_nodes_leave_a_place_to_a_third(light_world: World) -> None:
-    ports = light_world.service.ports
+    ports = light_world.service.parts.ports
     hanging = {n: Hanging(SimulatedChain(n, ports), "heads") for n in (BASE, POLYGON)}
     chains: dict[int, Any] = {**hanging, OPTIMISM: SimulatedChain(OPTIMISM, ports)}
     service = _serve(light_world, chains=chains)
@@ -131,8 +137,9 @@ def test_two_environments_at_hanging_nodes_leave_a_place_to_a_third(light_world:
     asks = []
     for world, chain_id in zip(worlds, chains, strict=True):
         server, account = world.server, world.payer.id
-        service.deposits.issue_address(server, account, chain_id)
-        asks.append(partial(service.deposits.check, server, account, chain_id))
+        deposits = service.acting_as(server).deposits
+        deposits.issue_address(account, chain_id)
+        asks.append(partial(deposits.check, account, chain_id))
     with ThreadPoolExecutor(2 * REQUESTS) as pool:
         first = [pool.submit(asks[0]) for _ in range(REQUESTS)]
         _wait_until(lambda: sum(one.done() for one in first) == REQUESTS - MAY_HANG)

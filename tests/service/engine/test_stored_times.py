@@ -44,8 +44,8 @@ def test_a_submission_locks_no_longer_than_its_time(memory_world: World, again: 
     with pytest.raises(OptionLocked):
         payer.select(other)
     world.system.advance(-JUMP_S + (150 if again else 0))
-    code = str(world.service.links.build_url(payer.paid())).rpartition("/")[2]
-    assert world.service.checkout.get_page(code, mode="sandbox").due == payer.paid().amount
+    code = str(world.service.parts.links.build_url(payer.paid())).rpartition("/")[2]
+    assert world.service.checkout.read_page(code, mode="sandbox").due == payer.paid().amount
     assert payer.select(other).option.selection_status == "selected"
 
 
@@ -83,7 +83,7 @@ def test_a_chain_that_is_not_scanned_is_reported_in_time(
         clock=Ahead(world.clock),
         transport=NoTransport(),
     )
-    ahead.scanner("sandbox").wake(8453)
+    ahead.parts.scanner("sandbox").wake(8453)
     ahead.worker("sandbox").run_until_idle()
     payment = world.payment(expires_in_s=300).payment
     world.stop_scans()

@@ -30,7 +30,7 @@ def test_a_record_that_its_class_does_not_allow_is_refused(
 
     authority = WorkerAuthority(world.environment_id, "sandbox")
     with pytest.raises(UnstorableRecord, match=field):
-        world.service.ports.committer.commit(authority, decide)
-    listed = world.service.accounts.list(world.server).records
+        world.service.parts.ports.committer.commit(authority, decide)
+    listed = world.resources.accounts.list().records
     assert {it.account.id for it in listed} == {world.payer.id, world.merchant.id}
     assert "new@shop.example" not in {it.account.email for it in listed}

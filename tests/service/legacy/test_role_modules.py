@@ -54,7 +54,7 @@ class Home:
         linked = MessageSignature(
             chain_type="evm", address=OWNER.address, message=TEXT, signature=OWNER.sign(TEXT)
         )
-        self.service.wallets.add_by_message(world.server, world.payer.id, linked)
+        self.service.acting_as(world.server).wallets.add_by_message(world.payer.id, linked)
 
     @property
     def module(self) -> str:
@@ -76,12 +76,15 @@ class Home:
         self, signature: str | None = None, service: PaymentsService | None = None, **more: Any
     ) -> RoleModuleInstallation:
         key = more.pop("idempotency_key", None)
-        return (service or self.service).role_modules.deploy(
-            self.world.server,
-            self.world.payer.id,
-            attrs.evolve(self.asked, **more),
-            signature or self.sign(),
-            idempotency_key=key,
+        return (
+            (service or self.service)
+            .acting_as(self.world.server)
+            .legacy.deploy_role_module(
+                self.world.payer.id,
+                attrs.evolve(self.asked, **more),
+                signature or self.sign(),
+                idempotency_key=key,
+            )
         )
 
     def stored(self) -> RoleModuleInstallation:
@@ -218,7 +221,7 @@ def test_what_does_not_enable_its_own_module_is_refused(memory_home: Home) -> No
 def test_a_wallet_owns_a_vault_on_a_chain_that_it_is_verified_on(memory_home: Home) -> None:
     home, world = memory_home, memory_home.world
     for chain_id in (137, BASE):
-        [linked] = home.service.accounts.get(world.server, world.payer.id).wallets
+        [linked] = home.service.acting_as(world.server).accounts.read(world.payer.id).wallets
         proven = attrs.evolve(linked, key_proof=False, contract_chains=(chain_id,))
         write(world.storage, home.partition, lambda tx, proven=proven: tx.replace(proven))
         if chain_id == BASE:
@@ -230,15 +233,15 @@ def test_a_wallet_owns_a_vault_on_a_chain_that_it_is_verified_on(memory_home: Ho
 
 def test_who_has_no_vault_or_no_wallet_is_refused(memory_home: Home) -> None:
     home, world = memory_home, memory_home.world
-    modules = home.service.role_modules
+    modules = home.service.acting_as(world.server).legacy
     with pytest.raises(NotFound):
-        modules.deploy(world.server, "acct_" + "A" * 24, home.asked, home.sign())
+        modules.deploy_role_module("acct_" + "A" * 24, home.asked, home.sign())
     own, home.vault = home.vault, world.vault_address(world.merchant)
     with pytest.raises(InvalidState):  # it has proven no wallet: its vault has no owner
-        modules.deploy(world.server, world.merchant.id, home.asked, home.sign())
+        modules.deploy_role_module(world.merchant.id, home.asked, home.sign())
     home.vault = own
     moved = attrs.evolve(
-        world.service.accounts.get(world.server, world.payer.id).account,
+        world.resources.accounts.read(world.payer.id).account,
         settlement=Settlement(chain_id=999, asset_symbol="USDC"),
     )
     write(world.storage, home.partition, lambda tx: tx.replace(moved))
@@ -248,7 +251,7 @@ def test_who_has_no_vault_or_no_wallet_is_refused(memory_home: Home) -> None:
 
 def test_a_suspended_account_installs_nothing(memory_home: Home) -> None:
     home, world = memory_home, memory_home.world
-    world.service.accounts.update(world.server, world.payer.id, status="suspended")
+    world.resources.accounts.change(world.payer.id, status="suspended")
     with pytest.raises(AccountSuspended):
         home.deploy()
 

@@ -25,11 +25,11 @@ def listed(world: World, account_id: str, **filters: Any) -> list[LegacyTransact
 
 
 def page(world: World, account_id: str, filters: Filters, **more: Any) -> TransactionPage:
-    return world.service.legacy_transactions.list(world.server, account_id, filters, **more)
+    return world.resources.legacy.list_transactions(account_id, filters, **more)
 
 
 def read(world: World, id: str) -> LegacyTransaction:
-    return world.service.legacy_transactions.get(world.server, id)
+    return world.resources.legacy.read_transaction(id)
 
 
 def merchant(world: World) -> Party:
@@ -102,7 +102,7 @@ def test_a_deposit_is_one(till: Till) -> None:
 def test_a_send_is_one_of_both_accounts(world: World) -> None:
     to = ToAccount(account_id=world.merchant.id)
     new = NewSend(amount="10.00", account_id=world.payer.id, destination=to)
-    sent = world.service.sends.create(world.server, new).payment
+    sent = world.resources.payments.send(new).payment
     world.finish()
     [out], [into] = listed(world, world.payer.id), listed(world, world.merchant.id)
     assert out == into
@@ -111,7 +111,7 @@ def test_a_send_is_one_of_both_accounts(world: World) -> None:
     outside = NewSend(
         amount="1.00", account_id=world.payer.id, destination=ToWallet(address=WALLET)
     )
-    world.service.sends.create(world.server, outside)
+    world.resources.payments.send(outside)
     assert [item.payee.name for item in listed(world, world.payer.id)] == [WALLET, "merchant@acme"]
     assert len(listed(world, world.merchant.id)) == 1
 

@@ -56,7 +56,9 @@ def pay_out(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "pay_out",
-        lambda service, key: service.sends.create(stage.server, new, idempotency_key=key),
+        lambda service, key: service.acting_as(stage.server).payments.send(
+            new, idempotency_key=key
+        ),
     )
 
 
@@ -76,8 +78,8 @@ def decide_payout(stage: Stage, rng: random.Random) -> None:
     done = stage.tried(
         rng,
         f"reconcile {action}",
-        lambda service, key: service.reconciliation.reconcile(
-            stage.server, payment.id, action, idempotency_key=key
+        lambda service, key: service.acting_as(stage.server).payments.reconcile(
+            payment.id, action, idempotency_key=key
         ),
     )
     if done is not None:
@@ -202,8 +204,8 @@ def close_account(stage: Stage, rng: random.Random) -> None:
         stage.tried(
             rng,
             "close_account",
-            lambda service, key: service.accounts.update(
-                stage.server, other, status="closed", idempotency_key=key
+            lambda service, key: service.acting_as(stage.server).accounts.change(
+                other, status="closed", idempotency_key=key
             ),
         )
 
@@ -289,7 +291,7 @@ def _tell(stage: Stage, rng: random.Random) -> None:
 def _wake(stage: Stage, rng: random.Random) -> None:
     process = _let_a_process(stage, rng)
     process.service.refresh()
-    process.service._background_jobs.notice_reader("sandbox").wake()
+    process.service.parts.background_jobs.notice_reader("sandbox").wake()
 
 
 def _let_a_process(stage: Stage, rng: random.Random) -> Process:

@@ -32,7 +32,7 @@ def send_as_nobody(
     """A transfer from an address that nobody holds: a chain may say so, no door of the sandbox."""
     source, token = rng.choice(NOBODY), find_token(chain_id, symbol).address
     stage.chains[chain_id].transfer(token, source, to, amount, stage.name("transfer"))
-    stage.processes[0].service.scanner("sandbox").wake(chain_id)
+    stage.processes[0].service.parts.scanner("sandbox").wake(chain_id)
 
 
 def return_misdirected(stage: Stage, rng: random.Random) -> None:
@@ -47,8 +47,7 @@ def return_misdirected(stage: Stage, rng: random.Random) -> None:
         done = stage.tried(
             rng,
             "reconcile return_misdirected",
-            lambda service, key: service.reconciliation.reconcile(
-                stage.server,
+            lambda service, key: service.acting_as(stage.server).payments.reconcile(
                 receipt.payment_id,
                 "return_misdirected",
                 receipt_id=receipt.id,
@@ -71,8 +70,8 @@ def return_deposit(stage: Stage, rng: random.Random) -> None:
         stage.tried(
             rng,
             "return_deposit",
-            lambda service, key: service.deposits.send_back(
-                stage.server, deposit.account_id, deposit.id, destination, idempotency_key=key
+            lambda service, key: service.acting_as(stage.server).deposits.send_back(
+                deposit.account_id, deposit.id, destination, idempotency_key=key
             ),
         )
 

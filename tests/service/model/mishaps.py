@@ -182,7 +182,7 @@ def _chain(rng: random.Random) -> int:
 def purge(stage: Stage, rng: random.Random) -> None:
     """A purge, as early as can be; something else may happen between its look and its commit."""
     process = rng.choice(stage.processes)
-    ports, partition = process.service.ports, stage.environment_id
+    ports, partition = process.service.parts.ports, stage.environment_id
     if rng.random() < 0.5:
         other = next(one for one in stage.processes if one is not process)
         _interleave(stage, rng, process, [_something_else(stage, rng, other)], rng.randint(0, 3))

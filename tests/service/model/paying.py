@@ -23,8 +23,7 @@ def direct_option(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "direct_option",
-        lambda service, key: service.public_options.create(
-            _payer(stage, payment.id),
+        lambda service, key: service.acting_as(_payer(stage, payment.id)).public_options.create(
             payment.id,
             method="direct",
             payer_address=rng.choice((None, *payers)),
@@ -42,9 +41,9 @@ def choose(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         name,
-        lambda service, key: getattr(service.public_options, name)(
-            _payer(stage, option.payment_id), option.payment_id, option.id, idempotency_key=key
-        ),
+        lambda service, key: getattr(
+            service.acting_as(_payer(stage, option.payment_id)).public_options, name
+        )(option.payment_id, option.id, idempotency_key=key),
     )
 
 
@@ -60,8 +59,9 @@ def hint(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "hint",
-        lambda service, key: service.public_options.submit(
-            _payer(stage, option.payment_id),
+        lambda service, key: service.acting_as(
+            _payer(stage, option.payment_id)
+        ).public_options.submit_transaction(
             option.payment_id,
             option.id,
             chain_id=chain_id,

@@ -54,7 +54,9 @@ def receive(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "receive",
-        lambda service, key: service.payments.create(stage.server, new, idempotency_key=key),
+        lambda service, key: service.acting_as(stage.server).payments.receive(
+            new, idempotency_key=key
+        ),
     )
 
 
@@ -67,8 +69,8 @@ def _settings(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "settings",
-        lambda service, key: service.payment_settings.replace(
-            stage.server, terms, idempotency_key=key
+        lambda service, key: service.acting_as(stage.server).payment_settings.replace(
+            terms, idempotency_key=key
         ),
     )
 
@@ -87,7 +89,9 @@ def send(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "send",
-        lambda service, key: service.sends.create(stage.server, new, idempotency_key=key),
+        lambda service, key: service.acting_as(stage.server).payments.send(
+            new, idempotency_key=key
+        ),
     )
 
 
@@ -106,7 +110,9 @@ def collect(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "collect",
-        lambda service, key: service.collects.create(stage.server, new, idempotency_key=key),
+        lambda service, key: service.acting_as(stage.server).payments.collect(
+            new, idempotency_key=key
+        ),
     )
 
 
@@ -129,8 +135,8 @@ def option(stage: Stage, rng: random.Random) -> None:
     done = stage.tried(
         rng,
         "option",
-        lambda service, key: service.vault_options.create(
-            stage.clients[payer], payment.id, idempotency_key=key
+        lambda service, key: service.acting_as(stage.clients[payer]).options.create(
+            payment.id, idempotency_key=key
         ),
     )
     if done is not None:
@@ -146,8 +152,8 @@ def refresh(stage: Stage, rng: random.Random) -> None:
     done = stage.tried(
         rng,
         "refresh",
-        lambda service, key: service.vault_options.refresh(
-            stage.clients[payer], known.payment_id, known.id, idempotency_key=key
+        lambda service, key: service.acting_as(stage.clients[payer]).options.refresh(
+            known.payment_id, known.id, idempotency_key=key
         ),
     )
     if done is not None:
@@ -162,8 +168,7 @@ def authorize(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "authorize",
-        lambda service, key: service.funding.authorize(
-            stage.clients[payer],
+        lambda service, key: service.acting_as(stage.clients[payer]).options.authorize(
             known.payment_id,
             known.id,
             action_id=known.action_id,
@@ -187,8 +192,8 @@ def cancel(stage: Stage, rng: random.Random) -> None:
         stage.tried(
             rng,
             "cancel",
-            lambda service, key: service.payments.cancel(
-                stage.server, payment.id, idempotency_key=key
+            lambda service, key: service.acting_as(stage.server).payments.cancel(
+                payment.id, idempotency_key=key
             ),
         )
 
@@ -213,8 +218,8 @@ def _refund(stage: Stage, rng: random.Random, payment: Payment) -> None:
     stage.tried(
         rng,
         "refund",
-        lambda service, key: service.refunds.create(
-            stage.server, payment.id, new, idempotency_key=key
+        lambda service, key: service.acting_as(stage.server).payments.refund(
+            payment.id, new, idempotency_key=key
         ),
     )
 
@@ -236,8 +241,7 @@ def reconcile(stage: Stage, rng: random.Random) -> None:
     done = stage.tried(
         rng,
         f"reconcile {action}",
-        lambda service, key: service.reconciliation.reconcile(
-            stage.server,
+        lambda service, key: service.acting_as(stage.server).payments.reconcile(
             payment.id,
             action,
             destination=destination,
@@ -269,8 +273,8 @@ def policy(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "policy",
-        lambda service, key: service.vault_policies.replace(
-            stage.server, account.id, vault.id, terms, idempotency_key=key
+        lambda service, key: service.acting_as(stage.server).vaults.replace_policy(
+            account.id, vault.id, terms, idempotency_key=key
         ),
     )
 
@@ -288,8 +292,8 @@ def mandate(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "mandate",
-        lambda service, key: service.mandates.create(
-            stage.server, account.id, new, idempotency_key=key
+        lambda service, key: service.acting_as(stage.server).mandates.create(
+            account.id, new, idempotency_key=key
         ),
     )
 
@@ -302,8 +306,8 @@ def revoke(stage: Stage, rng: random.Random) -> None:
         stage.tried(
             rng,
             "revoke",
-            lambda service, key: service.mandates.revoke(
-                stage.server, known.account_id, known.id, idempotency_key=key
+            lambda service, key: service.acting_as(stage.server).mandates.revoke(
+                known.account_id, known.id, idempotency_key=key
             ),
         )
 
@@ -316,8 +320,8 @@ def suspend(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "suspend",
-        lambda service, key: service.accounts.update(
-            stage.server, account.id, status=status, idempotency_key=key
+        lambda service, key: service.acting_as(stage.server).accounts.change(
+            account.id, status=status, idempotency_key=key
         ),
     )
 
@@ -335,8 +339,8 @@ def deposit_address(stage: Stage, rng: random.Random) -> None:
     done = stage.tried(
         rng,
         "deposit_address",
-        lambda service, key: service.deposits.issue_address(
-            stage.server, account.id, rng.choice((BASE, ETHEREUM)), idempotency_key=key
+        lambda service, key: service.acting_as(stage.server).deposits.issue_address(
+            account.id, rng.choice((BASE, ETHEREUM)), idempotency_key=key
         ),
     )
     if done is not None and done.address.address not in stage.deposit_addresses:
@@ -351,8 +355,8 @@ def check_deposits(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "check_deposits",
-        lambda service, key: service.deposits.check(
-            stage.server, account.id, rng.choice((None, BASE)), idempotency_key=key
+        lambda service, key: service.acting_as(stage.server).deposits.check(
+            account.id, rng.choice((None, BASE)), idempotency_key=key
         ),
     )
 

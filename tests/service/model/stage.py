@@ -177,17 +177,17 @@ class Stage:
                 self.mint(asset, wallet, 500)
         for account in self.accounts[1:]:
             self.mint(ASSETS[0], self.vault_address(account), 150)
-            issued = service.deposits.issue_address(self.server, account.id, BASE)
+            issued = service.acting_as(self.server).deposits.issue_address(account.id, BASE)
             self.deposit_addresses.append(issued.address.address)
             vault = self.vault(account, BASE)
             standing = NewMandate(vault_id=vault.id, amount_per_period="30", period="day")
-            service.mandates.create(self.server, account.id, standing)
+            service.acting_as(self.server).mandates.create(account.id, standing)
         self.processes[0].worker.run_until_idle()  # the first scan: what comes is found from here
         self._open_bank()
         if self.has_limit:
             vault = self.vault(self.accounts[1], BASE)
             terms = PolicyTerms(daily_limit="20")
-            service.vault_policies.replace(self.server, vault.account_id, vault.id, terms)
+            service.acting_as(self.server).vaults.replace_policy(vault.account_id, vault.id, terms)
 
     def _account(self, name: str) -> Account:
         new = NewAccount(
@@ -195,21 +195,21 @@ class Stage:
             subject_type="individual",
             username=name if name == "merchant" else None,
         )
-        return self.processes[0].service.accounts.create(self.server, new).account
+        return self.processes[0].service.acting_as(self.server).accounts.create(new).account
 
     def _open_bank(self) -> None:
         """Bank accounts and on-ramps of the payers, which the bank has approved."""
         service = self.processes[0].service
         payers = self.accounts[1:]
         for account in payers:
-            service.verifications.simulate_decision(self.server, account.id, "approved")
+            service.acting_as(self.server).verifications.simulate_decision(account.id, "approved")
             for capability in ("us_bank_payout", "us_bank_funding"):
-                service.capabilities.activate(self.server, account.id, capability)
+                service.acting_as(self.server).bank_accounts.activate(account.id, capability)
         self._wait_for_bank()
         for account in payers:
             for number in ACCOUNT_NUMBERS[: 3 if account is payers[0] else 1]:
                 new = attrs.evolve(NEW_ACCOUNT, account_number=number)
-                made = service.bank_accounts.add(self.server, account.id, new)
+                made = service.acting_as(self.server).bank_accounts.add(account.id, new)
                 self.bank_accounts.append((account, made.id))
         for account, destination in zip(
             (payers[0], *payers),
@@ -223,7 +223,9 @@ class Stage:
             strict=True,
         ):
             onramp = NewOnrampAccount(currency="usd", destination=destination)
-            self.onramp_ids.append(service.onramp_accounts.add(self.server, account.id, onramp).id)
+            self.onramp_ids.append(
+                service.acting_as(self.server).onramps.add(account.id, onramp).id
+            )
         self._wait_for_bank()
 
     def _wait_for_bank(self) -> None:
@@ -238,12 +240,21 @@ class Stage:
                 self.clients[place] = self._client(account)
 
     def _client(self, account: Account) -> Authority:
-        sessions = self.processes[0].service.client_sessions
-        created = sessions.create(
-            self.server, account_id=account.id, expires_in_s=86_400, permissions=PAYER_PERMISSIONS
+        created = (
+            self.processes[0]
+            .service.acting_as(self.server)
+            .client_sessions.create(
+                account_id=account.id, expires_in_s=86_400, permissions=PAYER_PERMISSIONS
+            )
         )
-        access = sessions.exchange(created.token, mode="sandbox").access_token
-        environment, session = sessions.authenticate(access, mode="sandbox")
+        access = (
+            self.processes[0]
+            .service.client_tokens.exchange(created.token, mode="sandbox")
+            .access_token
+        )
+        environment, session = self.processes[0].service.client_tokens.authenticate(
+            access, mode="sandbox"
+        )
         return Authority(
             requirement=Requirement("client", permissions=("vault_payments:write",)),
             environment=environment,
@@ -263,7 +274,7 @@ class Stage:
         """The sandbox's doors; the chains' own clock is behind them."""
         self.chain_clock.refresh()
         process = self.processes[0]
-        wake = process.service.scanner("sandbox").wake
+        wake = process.service.parts.scanner("sandbox").wake
         return Sandbox(self.ports, self.chains, process.worker, wake)
 
     def tried(

@@ -204,8 +204,8 @@ def refund_all_senders(stage: Stage, rng: random.Random) -> None:
 
     def ask(service: object, key: object) -> object:
         try:
-            return service.refunds.create(  # type: ignore[attr-defined]
-                stage.server, payment.id, new, idempotency_key=key
+            return service.acting_as(stage.server).payments.refund(  # type: ignore[attr-defined]
+                payment.id, new, idempotency_key=key
             )
         except PaymentsError as error:
             if error.code == "validation_failed" and _can_be_divided(stage, payment, amount):

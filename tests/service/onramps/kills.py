@@ -38,7 +38,9 @@ def run(transfers: int, seed: int, chance: float, within_s: float = 3_600.0) -> 
         for id in ids:
             key = setting.onramp.bank_key
             bank.receive(NewArrival(id=id, account_key=key, rail="wire", amount_cents=CENTS))
-        world.service._background_jobs.notice_reader("sandbox").wake()  # as the bank's webhook does
+        world.service.parts.background_jobs.notice_reader(
+            "sandbox"
+        ).wake()  # as the bank's webhook does
 
         def settled() -> list[BankTransaction]:
             return [one for one in _load(world, setting.onramp) if one.status == "settled"]

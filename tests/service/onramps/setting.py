@@ -25,7 +25,7 @@ class OnrampSetting:
         chosen = {"type": "vault", "chain_id": BASE, "asset_symbol": "USDC", **destination}
         new = NewOnrampAccount(currency="usd", destination=NewOnrampDestination(**chosen))
         world = self.world
-        made = world.service.onramp_accounts.add(world.server, world.payer.id, new)
+        made = world.resources.onramps.add(world.payer.id, new)
         world.run()
         return self.reload(made)
 
@@ -52,9 +52,7 @@ class OnrampSetting:
     def transactions(self) -> tuple[BankTransaction, ...]:
         """What arrived, newest first."""
         world = self.world
-        page = world.service.onramp_accounts.list_transactions(
-            world.server, world.payer.id, self.onramp.id
-        )
+        page = world.resources.onramps.list_transactions(world.payer.id, self.onramp.id)
         return page.records
 
     @property
@@ -88,12 +86,12 @@ class OnrampSetting:
 
 def make_capable(world: World) -> None:
     """The payer verified, and its capability us_bank_funding active."""
-    world.service.verifications.simulate_decision(world.server, world.payer.id, "approved")
-    world.service.capabilities.activate(world.server, world.payer.id, "us_bank_funding")
+    world.resources.verifications.simulate_decision(world.payer.id, "approved")
+    world.resources.bank_accounts.activate(world.payer.id, "us_bank_funding")
     world.run()
 
     def may_be_funded() -> bool:
-        found = world.service.capabilities.list(world.server, world.payer.id)
+        found = world.resources.accounts.read_capabilities(world.payer.id)
         return ("us_bank_funding", "active") in {(it.name, it.status) for it in found}
 
     world.advance_until(may_be_funded)

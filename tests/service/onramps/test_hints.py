@@ -110,7 +110,7 @@ def test_a_transfer_for_an_on_ramp_that_cannot_be_read_waits_for_its_repair(
     assert "parked" not in caplog.text
     returned = setting.bank.find_incoming(unmatched.id)
     assert returned is not None and returned.status == "returned"
-    DamagedRows(world.service.ports, RECORD_TYPES).repair(
+    DamagedRows(world.service.parts.ports, RECORD_TYPES).repair(
         DamagedRow("onramp_accounts", world.environment_id, stored.id), documents.encode(stored)
     )
     world.advance(2 * HOUR // SECOND)
@@ -121,7 +121,7 @@ def test_nobody_sends_money_to_a_number_that_is_not_made(setting: OnrampSetting)
     world = setting.world
     destination = NewOnrampDestination(type="vault", chain_id=BASE, asset_symbol="USDC")
     new = NewOnrampAccount(currency="usd", destination=destination)
-    made = world.service.onramp_accounts.add(world.server, world.payer.id, new)
+    made = world.resources.onramps.add(world.payer.id, new)
     deposits = world.service.sandbox().bank_deposits
     with pytest.raises(InvalidState):
         deposits.deposit(world.server, made.id, "10.00", "wire")

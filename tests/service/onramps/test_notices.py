@@ -33,7 +33,7 @@ def setting() -> OnrampSetting:
 
 
 def notices(setting: OnrampSetting, mode: str = "sandbox") -> IncomingNotices:
-    return IncomingNotices(setting.world.service.ports, setting.bank, mode)
+    return IncomingNotices(setting.world.service.parts.ports, setting.bank, mode)
 
 
 def deposit(setting: OnrampSetting, count: int = 1) -> list[str]:
@@ -119,7 +119,7 @@ def test_an_environment_that_cannot_be_written_keeps_no_other_waiting(
     [id] = deposit(setting)
     unmatched = setting.deposit("7.00", outcome="unmatched")
     reader = notices(setting)
-    refusing = Refusing(setting.world.service.ports.committer, setting.world.environment_id)
+    refusing = Refusing(setting.world.service.parts.ports.committer, setting.world.environment_id)
     monkeypatch.setattr(reader, "_committer", refusing)
     page = reader.store_page(None)
     assert [id.partition("/")[0] for id in page.stored] == [unmatched.id]
@@ -139,7 +139,7 @@ def test_notices_for_an_onramp_that_cannot_be_read_stay_at_the_bank(
     spoil(world.storage, world.environment_id, stored)
     page = notices(setting).store_page(None)
     assert (page.stored, page.has_left, job(setting, id)) == ([], True, None)
-    rows = DamagedRows(world.service.ports, RECORD_TYPES)
+    rows = DamagedRows(world.service.parts.ports, RECORD_TYPES)
     place = DamagedRow("onramp_accounts", world.environment_id, stored.id)
     rows.repair(place, documents.encode(stored))
     assert len(notices(setting).store_page(None).stored) == 1

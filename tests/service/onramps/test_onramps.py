@@ -32,7 +32,7 @@ def memory_setting(memory_world: World) -> OnrampSetting:
 
 def change_account(setting: OnrampSetting, status: Any) -> None:
     world = setting.world
-    world.service.accounts.update(world.server, world.payer.id, status=status)
+    world.resources.accounts.change(world.payer.id, status=status)
 
 
 class TestCredit:
@@ -310,9 +310,7 @@ class TestTrouble:
 class TestOnrampAccounts:
     def test_the_number_is_only_in_the_instructions(self, setting: OnrampSetting) -> None:
         world, onramp = setting.world, setting.onramp
-        opened = world.service.onramp_accounts.read_instructions(
-            world.server, world.payer.id, onramp.id
-        )
+        opened = world.resources.onramps.read_instructions(world.payer.id, onramp.id)
         assert onramp.instructions is not None
         assert opened.account_number.endswith(onramp.instructions.last4)
         assert opened.account_number not in repr(onramp) + repr(opened)
@@ -325,7 +323,7 @@ class TestOnrampAccounts:
         onramp = setting.add()
         assert onramp.status == "pending"
         with pytest.raises(InvalidState):
-            world.service.onramp_accounts.read_instructions(world.server, world.payer.id, onramp.id)
+            world.resources.onramps.read_instructions(world.payer.id, onramp.id)
         world.advance(60)
         assert setting.reload(onramp).status == "active"
 
@@ -370,10 +368,10 @@ class TestOnrampAccounts:
 
     def test_another_accounts_on_ramp_is_not_found(self, memory_setting: OnrampSetting) -> None:
         world = memory_setting.world
-        onramps = world.service.onramp_accounts
+        onramps = world.resources.onramps
         for read in (onramps.read_instructions, onramps.list_transactions):
             with pytest.raises(NotFound):
-                read(world.server, world.merchant.id, memory_setting.onramp.id)
+                read(world.merchant.id, memory_setting.onramp.id)
 
 
 @pytest.mark.parametrize("credit_id", ["outgoing_before", None])

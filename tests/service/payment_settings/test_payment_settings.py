@@ -27,7 +27,7 @@ ORIGIN = "https://shop.example"
 
 
 def now(world: World) -> PaymentSettings:
-    return world.service.payment_settings.read(world.server)
+    return world.resources.payment_settings.read()
 
 
 def faults(world: World, **terms: Any) -> dict[str, str]:
@@ -106,19 +106,22 @@ class TestTheSettings:
         server = world.server
         faulty = FaultyStorage(world.storage, 1, fault, ("transact",))
         service = world.restarted(faulty)
-        done = service.payment_settings.replace(
-            server, PaymentTerms(fee_bps=7), settings_version=read
+        done = service.acting_as(server).payment_settings.replace(
+            PaymentTerms(fee_bps=7), settings_version=read
         )
         assert faulty.had_its_fault
         assert done.settings_version == read + 1
         assert now(world).settings_version == read + 1
 
     def test_are_answered_once_for_each_key(self, world: World) -> None:
-        replace = world.service.payment_settings.replace
         terms = PaymentTerms(fee_bps=3)
-        assert replace(world.server, terms, settings_version=0, idempotency_key=once("put-1"))
+        assert world.resources.payment_settings.replace(
+            terms, settings_version=0, idempotency_key=once("put-1")
+        )
         again = answer_of(
-            lambda: replace(world.server, terms, settings_version=0, idempotency_key=once("put-1"))
+            lambda: world.resources.payment_settings.replace(
+                terms, settings_version=0, idempotency_key=once("put-1")
+            )
         )
         assert again is not None
         assert now(world).settings_version == 1
@@ -131,7 +134,7 @@ class TestTheSettings:
             tenants.create_app("Other", "other").environments["sandbox"],
         ):
             assert (
-                world.service.payment_settings.read(tenants.system_authority(id)).terms
+                world.service.acting_as(tenants.system_authority(id)).payment_settings.read().terms
                 == DEFAULT_TERMS
             )
 
@@ -268,10 +271,10 @@ class TestOrigins:
         live = world.service.tenants.system_authority(world.app.environments["production"])
         terms = PaymentTerms(allowed_origins=(origin,), success_url=f"{origin}/thanks")
         if origin.startswith("https"):
-            world.service.payment_settings.replace(live, terms)
+            world.service.acting_as(live).payment_settings.replace(terms)
             return
         with pytest.raises(ValidationFailed) as caught:
-            world.service.payment_settings.replace(live, terms)
+            world.service.acting_as(live).payment_settings.replace(terms)
         assert [fault.path for fault in caught.value.fields] == [
             "allowed_origins[0]",
             "success_url",

@@ -58,10 +58,10 @@ class TestAPayment:
         put(world, fee_bps=100, confirmations={BASE: 5}, expires_in_s=600, monitoring_s=3_600)
         vault_id = world.vault_of().id
         new = NewMandate(vault_id=vault_id, amount_per_period="40.00", period="month")
-        under = world.service.mandates.create(world.server, world.payer.id, new).mandate
+        under = world.resources.mandates.create(world.payer.id, new).mandate
         to = ToAccount(account_id=world.merchant.id)
-        payment = world.service.collects.create(
-            world.server, NewCollect(amount="25.00", mandate_id=under.id, destination=to)
+        payment = world.resources.payments.collect(
+            NewCollect(amount="25.00", mandate_id=under.id, destination=to)
         ).payment
         assert (payment.fee_bps, payment.confirmations) == (100, 5)
         assert payment.expires_at - payment.created_at == 600 * SECOND
@@ -75,7 +75,7 @@ class TestAPayment:
             amount="5.00", account_id=world.payer.id,
             destination=ToAccount(account_id=world.merchant.id),
         )  # fmt: skip
-        payment = world.service.sends.create(world.server, new).payment
+        payment = world.resources.payments.send(new).payment
         world.finish()
         assert (world.paid(payment.id).settled, payment.fee_bps) == (atomic("5"), 0)
 
@@ -127,7 +127,7 @@ class TestTheTolerance:
         assert world.event_names(done.id)["payment.overpaid"] == 0
         assert done.reconciliation.status == "open"
         # It was too late for the release, and there is never a second one: it can go back.
-        world.service.reconciliation.reconcile(world.server, done.id, "refund_excess")
+        world.resources.payments.reconcile(done.id, "refund_excess")
         world.finish()
         back = world.paid(done.id)
         assert (back.refunded, back.excess, back.reconciliation.status) == (

@@ -61,7 +61,7 @@ def test_another_lock_than_announced_fails(
         return Decision(None)
 
     with pytest.raises(AssertionError, match=f"announced with the lock {lock}"):
-        world.service.ports.committer.commit(
+        world.service.parts.ports.committer.commit(
             WorkerAuthority(world.environment_id, "sandbox"),
             decide,
             reads=[Get(Environment, world.environment_id, lock), Get(PaymentSettings, "absent")],

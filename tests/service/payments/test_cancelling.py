@@ -66,7 +66,7 @@ def refunded(world: World) -> PaymentDetails:
 
 def cancelled(world: World) -> PaymentDetails:
     payment = world.payment()
-    world.service.payments.cancel(world.server, payment.payment.id)
+    world.resources.payments.cancel(payment.payment.id)
     return payment
 
 
@@ -92,7 +92,7 @@ def test_it_cannot_be_cancelled_any_more(light_world: World, status: str) -> Non
     assert before.status == status
     reported = light_world.event_names()
     with pytest.raises(InvalidState) as caught:
-        light_world.service.payments.cancel(light_world.server, payment.payment.id)
+        light_world.resources.payments.cancel(payment.payment.id)
     assert (caught.value.status, caught.value.action) == (status, "cancel")
     assert light_world.paid(before.id) == before
     assert light_world.event_names() == reported
@@ -100,7 +100,7 @@ def test_it_cannot_be_cancelled_any_more(light_world: World, status: str) -> Non
 
 def test_a_waiting_payment_is_cancelled(world: World) -> None:
     payment = world.payment()
-    done = world.service.payments.cancel(world.server, payment.payment.id).payment
+    done = world.resources.payments.cancel(payment.payment.id).payment
     assert (done.status, done.status_version) == ("cancelled", 2)
     assert done.cancelled_at == world.clock.now()
     assert (done.labels, done.reconciliation.status) == ((), "none")
@@ -112,7 +112,7 @@ def test_a_waiting_payment_is_cancelled(world: World) -> None:
 
 def test_an_authorization_is_withdrawn_and_counts_for_nothing(world: World) -> None:
     option = world.authorized("25.00")
-    done = world.service.payments.cancel(world.server, option.payment.id).payment
+    done = world.resources.payments.cancel(option.payment.id).payment
     assert done.status == "cancelled"
     assert world.operation_now(option).status == "cancelled"
     assert world.held() == (atomic("100"), 0, atomic("100"))
@@ -127,7 +127,7 @@ def test_what_waits_again_after_a_failure_can_be_cancelled(world: World) -> None
     world.fail("transfer")
     world.finish()
     assert world.paid(option.payment.id).status == "awaiting_payment"
-    done = world.service.payments.cancel(world.server, option.payment.id).payment
+    done = world.resources.payments.cancel(option.payment.id).payment
     assert (done.status, world.option_now(option).status) == ("cancelled", "failed")
 
 
@@ -136,10 +136,10 @@ def test_what_was_seen_and_undone_can_be_cancelled(world: World) -> None:
     payment = paid(world)
     world.run()
     with pytest.raises(InvalidState):
-        world.service.payments.cancel(world.server, payment.payment.id)
+        world.resources.payments.cancel(payment.payment.id)
     world.reorg(1)
     world.finish()
-    done = world.service.payments.cancel(world.server, payment.payment.id).payment
+    done = world.resources.payments.cancel(payment.payment.id).payment
     assert done.status == "cancelled"
 
 
@@ -147,9 +147,7 @@ def test_a_key_cancels_once(world: World) -> None:
     payment = world.payment()
 
     def cancel() -> PaymentDetails:
-        return world.service.payments.cancel(
-            world.server, payment.payment.id, idempotency_key=once("k")
-        )
+        return world.resources.payments.cancel(payment.payment.id, idempotency_key=once("k"))
 
     assert answer_of(cancel) is None
     assert answer_of(cancel) is not None

@@ -30,14 +30,14 @@ from tests.service.world import World, answer_of, atomic, once
 
 def mandate(world: World, amount: str = "40.00", **more: Any) -> Mandate:
     new = NewMandate(vault_id=world.vault_of().id, amount_per_period=amount, period="month", **more)
-    return world.service.mandates.create(world.server, world.payer.id, new).mandate
+    return world.resources.mandates.create(world.payer.id, new).mandate
 
 
 def collect(world: World, under: Mandate, amount: str = "25.00", **more: Any) -> PaymentDetails:
     key = more.pop("idempotency_key", None)
     to = ToAccount(account_id=world.merchant.id)
     new = NewCollect(amount=amount, mandate_id=under.id, destination=to, **more)
-    return world.service.collects.create(world.server, new, idempotency_key=key)
+    return world.resources.payments.collect(new, idempotency_key=key)
 
 
 def drawn(world: World, under: Mandate) -> int:
@@ -121,7 +121,7 @@ def test_what_was_collected_is_refunded_to_the_vault(world: World) -> None:
 def test_a_collect_is_cancelled_before_it_is_sent(world: World) -> None:
     under = mandate(world)
     created = collect(world, under)
-    world.service.payments.cancel(world.server, created.payment.id)
+    world.resources.payments.cancel(created.payment.id)
     assert world.paid(created.payment.id).status == "cancelled"
     assert world.operation_now(created.options[0]).status == "cancelled"
     assert (drawn(world, under), world.held()[1]) == (0, 0)
@@ -144,7 +144,7 @@ def test_no_more_is_drawn_than_the_period_allows(world: World) -> None:
 
 def test_a_mandate_that_is_over_gives_nothing(world: World) -> None:
     revoked = mandate(world)
-    world.service.mandates.revoke(world.server, world.payer.id, revoked.id)
+    world.resources.mandates.revoke(world.payer.id, revoked.id)
     expired = mandate(world, expires_at=world.clock.now() + SECOND)
     world.system.advance(1)
     for under in (revoked, expired):
@@ -183,9 +183,7 @@ def test_vault_and_account_have_their_say(memory_world: World) -> None:
     with pytest.raises(PolicyInactive):
         collect(memory_world, under)
     memory_world.pause_policy("active")
-    memory_world.service.accounts.update(
-        memory_world.server, memory_world.payer.id, status="suspended"
-    )
+    memory_world.resources.accounts.change(memory_world.payer.id, status="suspended")
     with pytest.raises(AccountSuspended):
         collect(memory_world, under)
     assert drawn(memory_world, under) == 0
@@ -214,7 +212,7 @@ def test_a_collect_to_the_payer_itself_is_refused(memory_world: World) -> None:
     for to in (ToAccount(account_id=memory_world.payer.id), ToWallet(address=own)):
         new = NewCollect(amount="1.00", mandate_id=under.id, destination=to)
         with pytest.raises(ValidationFailed) as caught:
-            memory_world.service.collects.create(memory_world.server, new)
+            memory_world.resources.payments.collect(new)
         assert [fault.path for fault in caught.value.fields] == ["destination"]
     assert drawn(memory_world, under) == 0
 
@@ -235,5 +233,5 @@ def test_a_mandate_that_is_not_there_is_not_found(memory_world: World) -> None:
     to = ToAccount(account_id=memory_world.merchant.id)
     new = NewCollect(amount="1.00", mandate_id="mandate_none", destination=to)
     with pytest.raises(NotFound) as caught:
-        memory_world.service.collects.create(memory_world.server, new)
+        memory_world.resources.payments.collect(new)
     assert caught.value.resource == "mandate"

@@ -61,7 +61,7 @@ def test_of_two_payments_a_vault_covers_one(world: World) -> None:
         assert refused.required_atomic == atomic("60")
         assert world.held() == (atomic("100"), atomic("60"), atomic("40"))
         [won] = [item for item in outcomes if not isinstance(item, Exception)]
-        world.service.payments.cancel(world.server, won.payment.id)  # for the next round
+        world.resources.payments.cancel(won.payment.id)  # for the next round
         assert world.held() == (atomic("100"), 0, atomic("100"))
 
 
@@ -111,11 +111,15 @@ def test_many_creations_under_one_key_make_one_payment(world: World) -> None:
     server = world.server
     new = NewPayment(amount="5", destination=ToAccount(account_id=world.merchant.id))
     outcomes = at_once(
-        [lambda: world.service.payments.create(server, new, idempotency_key=once("create-1"))]
+        [
+            lambda: world.service.acting_as(server).payments.receive(
+                new, idempotency_key=once("create-1")
+            )
+        ]
         * THREADS
     )
     assert kinds(outcomes) == {"PaymentDetails": 1, "AlreadyResponded": THREADS - 1}
-    assert len(world.service.payments.list(server).records) == 1
+    assert len(world.service.acting_as(server).payments.list().records) == 1
     assert world.event_names()["payment.created"] == 1
 
 
@@ -154,7 +158,7 @@ def test_cancelling_and_authorizing_at_once_never_leaves_a_reservation_behind(
         at_once(
             [
                 lambda option=option: world.authorize(option),
-                lambda id=id: world.service.payments.cancel(world.server, id),
+                lambda id=id: world.resources.payments.cancel(id),
                 world.run,
             ]
         )
@@ -173,7 +177,7 @@ def test_sixteen_options_at_once_are_ten(world: World) -> None:
     payment = world.payment()
     outcomes = at_once([lambda: world.option(payment)] * THREADS)
     assert kinds(outcomes) == {"OptionDetails": 10, "PaymentOptionLimitReached": 6}
-    options = world.service.vault_options.list(world.client, payment.payment.id)
+    options = world.service.acting_as(world.client).options.list(payment.payment.id)
     assert len({item.option.id for item in options}) == 10
     assert Counter(item.option.selection_status for item in options) == {
         "selected": 1,
@@ -182,9 +186,10 @@ def test_sixteen_options_at_once_are_ten(world: World) -> None:
 
 
 def test_one_session_token_is_exchanged_once(world: World) -> None:
-    sessions = world.service.client_sessions
-    token = sessions.create(world.server, account_id=world.payer.id).token
-    outcomes = at_once([lambda: sessions.exchange(token, mode="sandbox")] * THREADS)
+    token = world.resources.client_sessions.create(account_id=world.payer.id).token
+    outcomes = at_once(
+        [lambda: world.service.client_tokens.exchange(token, mode="sandbox")] * THREADS
+    )
     assert kinds(outcomes) == {"ExchangedSession": 1, "Unauthorized": THREADS - 1}
 
 
@@ -192,5 +197,5 @@ def test_one_account_for_one_user_however_many_create_it(world: World) -> None:
     outcomes = at_once([lambda: world.account("twin", username="twin")] * 8)
     assert kinds(outcomes)["Account"] == 1
     assert all(isinstance(item, PaymentsError) for item in outcomes if "acct" not in repr(item))
-    page = world.service.accounts.list(world.server, external_user_id="twin")
+    page = world.resources.accounts.list(external_user_id="twin")
     assert len(page.records) == 1

@@ -138,13 +138,16 @@ def test_the_answer_to_any_commit_may_be_lost(world: World, fault: Fault) -> Non
         before = state(world)
         storage = FaultyStorage(world.storage, at, fault, ("transact",))
         service = over(world, storage)
-        created = service.payments.create(world.server, NewPayment(amount=AMOUNT, destination=to))
+        created = service.acting_as(world.server).payments.receive(
+            NewPayment(amount=AMOUNT, destination=to)
+        )
         assert content(created.payment) == content(world.paid(created.payment.id))
-        option = service.vault_options.create(world.client, created.payment.id)
-        option = service.vault_options.refresh(world.client, created.payment.id, option.option.id)
+        option = service.acting_as(world.client).options.create(created.payment.id)
+        option = service.acting_as(world.client).options.refresh(
+            created.payment.id, option.option.id
+        )
         assert content(option.option) == content(world.option_now(option))
-        authorized = service.funding.authorize(
-            world.client,
+        authorized = service.acting_as(world.client).options.authorize(
             created.payment.id,
             option.option.id,
             action_id=str(option.option.action_id),

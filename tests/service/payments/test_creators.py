@@ -23,7 +23,7 @@ def own_payment(world: World, authority: Authority, **more: Any) -> Payment:
     """A Payment of one cent to the payer's account, for an order that costs more."""
     to = ToAccount(account_id=world.payer.id)
     new = NewPayment(amount="0.01", destination=to, reference="order-1042", **more)
-    return world.service.payments.create(authority, new).payment
+    return world.service.acting_as(authority).payments.receive(new).payment
 
 
 def test_a_payment_and_its_events_say_who_created_it(world: World) -> None:
@@ -63,7 +63,7 @@ def test_a_browser_sets_no_metadata(memory_world: World) -> None:
         with pytest.raises(ValidationFailed) as caught:
             own_payment(memory_world, memory_world.client, metadata=metadata)
         assert [field.path for field in caught.value.fields] == ["metadata"]
-    assert memory_world.service.payments.list(memory_world.server).records == ()
+    assert memory_world.resources.payments.list().records == ()
 
 
 def test_a_payment_of_the_release_before_has_no_creator(memory_world: World) -> None:

@@ -35,7 +35,7 @@ def test_a_whole_second_payment_is_distinguished_from_a_little_too_much(world: W
 
 def test_a_vault_and_a_wallet_that_pay_at_once_are_both_counted(world: World) -> None:
     option = world.authorized("25.00")
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     world.pay(payment, "25.00")
     world.finish()
     done = world.paid(payment.payment.id)
@@ -58,7 +58,7 @@ def test_a_vault_and_a_wallet_that_pay_at_once_are_both_counted(world: World) ->
 def test_a_vaults_transfer_that_comes_when_all_is_over_is_excess(world: World) -> None:
     option = world.authorized("25.00")
     world.fail("broadcast", times=5)
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     world.pay(payment, "25.00")
     world.advance(5)
     assert world.paid(payment.payment.id).status in ("accepted", "executing")
@@ -89,7 +89,7 @@ def test_a_transfer_that_is_found_again_counts_once(world: World) -> None:
     world.finish()
     before = world.paid(payment.payment.id)
     for _ in range(2):
-        world.service.scanner("sandbox").scan_addresses(BASE, [str(before.escrow_address)])
+        world.service.parts.scanner("sandbox").scan_addresses(BASE, [str(before.escrow_address)])
         world.finish()
     assert world.paid(before.id) == before
-    assert len(world.service.payments.list_receipts(world.server, before.id).receipts.records) == 1
+    assert len(world.resources.payments.list_receipts(before.id).receipts.records) == 1

@@ -24,7 +24,7 @@ def statuses(world: World, payment_id: str) -> list[str]:
 def test_a_waiting_payment_is_cancelled_with_all_its_options(world: World) -> None:
     payment = world.payment()
     first, second = world.option(payment), world.option(payment)
-    details = world.service.payments.cancel(world.server, payment.payment.id)
+    details = world.resources.payments.cancel(payment.payment.id)
     assert details.payment.status == "cancelled"
     assert world.paid(payment.payment.id).cancelled_at == world.clock.now()
     for option in (first, second):
@@ -38,20 +38,20 @@ def test_a_waiting_payment_is_cancelled_with_all_its_options(world: World) -> No
     world.advance(3_700)
     assert world.paid(payment.payment.id).status == "cancelled"
     with pytest.raises(InvalidState):
-        world.service.payments.cancel(world.server, payment.payment.id)
+        world.resources.payments.cancel(payment.payment.id)
     with pytest.raises(InvalidState):
         world.option(payment)
     with pytest.raises(InvalidState):
         world.authorize(second)
     with pytest.raises(InvalidState):
-        world.service.vault_options.refresh(world.client, payment.payment.id, second.option.id)
+        world.service.acting_as(world.client).options.refresh(payment.payment.id, second.option.id)
 
 
 def test_an_authorization_not_yet_sent_is_withdrawn_and_its_reservation_given_back(
     world: World,
 ) -> None:
     option = world.authorized()
-    world.service.payments.cancel(world.server, option.payment.id)
+    world.resources.payments.cancel(option.payment.id)
     assert world.paid(option.payment.id).status == "cancelled"
     assert not world.paid(option.payment.id).is_pending
     assert world.option_now(option).status == "failed"
@@ -66,19 +66,19 @@ def test_an_authorization_not_yet_sent_is_withdrawn_and_its_reservation_given_ba
 
 def test_once_a_slot_is_reserved_nothing_can_be_cancelled(world: World) -> None:
     option = world.authorized()
-    outbox = Outbox(world.service.ports, world.service.chains)
+    outbox = Outbox(world.service.parts.ports, world.service.chains)
     authority = WorkerAuthority(world.environment_id, "sandbox")
     outbox.ensure_signed(authority, BASE, str(option.operation.outgoing_id))
     for _ in range(2):
         with pytest.raises(InvalidState):
-            world.service.payments.cancel(world.server, option.payment.id)
+            world.resources.payments.cancel(option.payment.id)
         assert world.paid(option.payment.id).status == "processing"
         assert world.held()[1] == atomic("25")
         world.run()
     world.finish()
     assert world.paid(option.payment.id).status == "succeeded"
     with pytest.raises(InvalidState):
-        world.service.payments.cancel(world.server, option.payment.id)
+        world.resources.payments.cancel(option.payment.id)
 
 
 def test_a_payment_that_receives_nothing_expires_with_its_options(world: World) -> None:
@@ -96,16 +96,16 @@ def test_a_payment_that_receives_nothing_expires_with_its_options(world: World) 
     for call in (
         lambda: world.option(payment),
         lambda: world.authorize(second),
-        lambda: world.service.vault_options.refresh(
-            world.client, payment.payment.id, second.option.id
+        lambda: world.service.acting_as(world.client).options.refresh(
+            payment.payment.id, second.option.id
         ),
     ):
         with pytest.raises(PaymentExpired) as caught:
             call()
         assert caught.value.expired_at == payment.payment.expires_at
     with pytest.raises(InvalidState):
-        world.service.payments.cancel(world.server, payment.payment.id)
-    assert world.service.vault_options.get(world.client, payment.payment.id, first.option.id)
+        world.resources.payments.cancel(payment.payment.id)
+    assert world.service.acting_as(world.client).options.read(payment.payment.id, first.option.id)
 
 
 def test_time_refuses_a_payer_even_before_the_worker_comes(world: World) -> None:
@@ -127,7 +127,7 @@ def test_an_early_worker_does_not_lose_the_expiry(world: World) -> None:
         early += world.storage.claim(
             "sandbox.timers", now, lease_ms=60_000, limit=1, lane_concurrency=1
         )
-    PaymentExpiry(world.service.ports, lambda authority, chain_id: None).run(early[0])
+    PaymentExpiry(world.service.parts.ports, lambda authority, chain_id: None).run(early[0])
     assert world.paid(payment.payment.id).status == "awaiting_payment"
     world.advance(310)
     assert world.paid(payment.payment.id).status == "expired"
@@ -191,7 +191,7 @@ def test_a_transfer_that_reverts_frees_everything_for_another_try(world: World) 
     assert world.event_names(payment.id)["vault_funding.failed"] == 1
 
     world.fund("30.00")
-    again = world.authorize(world.option(world.service.payments.get(world.server, payment.id)))
+    again = world.authorize(world.option(world.resources.payments.read(payment.id)))
     world.finish()
     assert world.paid(payment.id).status == "succeeded"
     assert world.option_now(again).status == "succeeded"
@@ -205,8 +205,8 @@ def test_a_failed_payment_can_still_be_cancelled_or_refreshed_not(world: World) 
     world.drain()
     world.finish()
     with pytest.raises(InvalidState):
-        world.service.vault_options.refresh(world.client, option.payment.id, option.option.id)
-    world.service.payments.cancel(world.server, option.payment.id)
+        world.service.acting_as(world.client).options.refresh(option.payment.id, option.option.id)
+    world.resources.payments.cancel(option.payment.id)
     assert world.paid(option.payment.id).status == "cancelled"
     assert world.option_now(option).status == "failed"
 
@@ -216,7 +216,7 @@ def test_a_refused_cancel_changes_nothing(world: World) -> None:
     world.run()
     before = (world.paid(option.payment.id), world.option_now(option), world.operation_now(option))
     with pytest.raises(InvalidState):
-        world.service.payments.cancel(world.server, option.payment.id)
+        world.resources.payments.cancel(option.payment.id)
     after = (world.paid(option.payment.id), world.option_now(option), world.operation_now(option))
     assert after == before
 
@@ -226,7 +226,7 @@ def test_options_of_a_payment_that_expired_are_expired_for_refresh_too(world: Wo
     option = world.option(payment)
     world.advance(310)
     with pytest.raises((PaymentExpired, OptionExpired)):
-        world.service.vault_options.refresh(world.client, payment.payment.id, option.option.id)
+        world.service.acting_as(world.client).options.refresh(payment.payment.id, option.option.id)
 
 
 def expiry_of(world: World, payment_id: str) -> Job | None:

@@ -24,7 +24,7 @@ def move_to(world: World, instant: int) -> None:
 
 def settle(world: World) -> None:
     """Let the service read the chain, and do what falls due."""
-    world.service.scanner("sandbox").wake(8453)
+    world.service.parts.scanner("sandbox").wake(8453)
     world.run()
     world.advance(60)
 
@@ -115,7 +115,7 @@ def test_what_comes_late_is_late_even_if_it_is_seen_before_the_expiry(world: Wor
     world.advance(EXPIRES_S)
     world.system.advance(0.001)
     world.pay(payment, "25.00")
-    world.service.scanner("sandbox").wake(8453)
+    world.service.parts.scanner("sandbox").wake(8453)
     world.run()
     assert outcome(world, payment)[0] == "awaiting_payment"  # and not `processing`
     world.advance(30)

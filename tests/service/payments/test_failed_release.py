@@ -94,7 +94,7 @@ def test_it_can_be_refunded_instead(world: World) -> None:
     world.run()  # the vault's transfer is sent; the next of ours is the release
     world.fail("transfer")
     world.finish()
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     assert payment.payment.status == "action_required"
     assert world.option_now(option).status == "succeeded"
     world.reconcile(payment, "refund")

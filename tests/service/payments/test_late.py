@@ -16,7 +16,7 @@ def ended(world: World, how: str = "expired") -> PaymentDetails:
     """A Payment of 25.00 that expired or was cancelled with nothing received."""
     payment = world.payment(expires_in_s=300)
     if how == "cancelled":
-        world.service.payments.cancel(world.server, payment.payment.id)
+        world.resources.payments.cancel(payment.payment.id)
     world.advance(310)
     assert world.paid(payment.payment.id).status == how
     return payment

@@ -22,7 +22,7 @@ def short_world() -> World:
 
 def list_ids(world: World, *where: Where, account_id: str | None = None) -> list[str]:
     """The ids on the first page."""
-    page = world.service.payments.list_briefly(world.server, account_id=account_id, where=where)
+    page = world.resources.payments.list_briefly(account_id=account_id, where=where)
     return [payment.id for payment in page.records]
 
 
@@ -45,8 +45,8 @@ def walk(world: World, *where: Where, account_id: str | None = None) -> list[lis
     pages: list[list[str]] = []
     after: Position | None = None
     while after is not None or not pages:
-        page = world.service.payments.list_briefly(
-            world.server, account_id=account_id, where=where, after=after, limit=2
+        page = world.resources.payments.list_briefly(
+            account_id=account_id, where=where, after=after, limit=2
         )
         pages.append([payment.id for payment in page.records])
         after = page.next
@@ -90,7 +90,7 @@ def test_a_reference_goes_with_the_other_filters(world: World) -> None:
     shared = [world.payment(reference="order-1").payment for _ in range(3)]
     world.payment(reference="order-2")
     world.payment()
-    world.service.payments.cancel(world.server, shared[0].id)
+    world.resources.payments.cancel(shared[0].id)
     cancelled = Where("status", "=", "cancelled")
     assert set(list_ids(world, referred("order-1"))) == {payment.id for payment in shared}
     assert list_ids(world, referred("order-1"), cancelled) == [shared[0].id]
@@ -109,8 +109,8 @@ def test_pages_by_reference_have_each_payment_once(world: World) -> None:
     seen: list[Payment] = []
     after: Position | None = None
     while True:
-        page = world.service.payments.list_briefly(
-            world.server, where=[referred("order-1")], after=after, limit=2
+        page = world.resources.payments.list_briefly(
+            where=[referred("order-1")], after=after, limit=2
         )
         seen += page.records
         after = page.next

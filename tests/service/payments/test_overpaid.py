@@ -51,7 +51,7 @@ def test_the_excess_goes_back_once(world: World) -> None:
     waiting = world.reconcile(payment, "refund_excess")
     assert waiting.status == "succeeded"
     assert waiting.reconciliation.status == "open"  # until the refund is final
-    [refund] = world.service.refunds.list(world.server, waiting.id).records
+    [refund] = world.resources.payments.list_refunds(waiting.id).records
     assert (refund.destination, refund.amount, refund.from_excess) == (
         WALLET, atomic("5"), atomic("5"),
     )  # fmt: skip
@@ -111,7 +111,7 @@ def test_several_receipts_that_pass_the_amount_are_overpaid(world: World) -> Non
 def test_what_comes_after_the_end_is_excess(world: World) -> None:
     option = world.authorized("25.00")
     world.finish()
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     world.pay(payment, "3.00")
     world.finish()
     done = world.paid(payment.payment.id)
@@ -177,7 +177,7 @@ def test_without_excess_none_can_be_sent_back(memory_world: World) -> None:
         memory_world.reconcile(waiting, "refund_excess")
     option = memory_world.authorized()
     memory_world.finish()
-    paid = memory_world.service.payments.get(memory_world.server, option.payment.id)
+    paid = memory_world.resources.payments.read(option.payment.id)
     with pytest.raises(ReconciliationActionNotAllowed):
         memory_world.reconcile(paid, "refund_excess")
     for action in ("accept", "refund", "retry_execution", "write_off"):

@@ -29,7 +29,7 @@ WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 def test_a_payment_goes_from_creation_to_succeeded(world: World) -> None:
     payment = world.payment("25.00").payment
     assert (payment.status, payment.status_version) == ("awaiting_payment", 1)
-    option = world.option(world.service.payments.get(world.server, payment.id))
+    option = world.option(world.resources.payments.read(payment.id))
     assert option.option.status == "pending"
     assert option.operation.status == "awaiting_authorization"
     assert option.operation.status_version == 1
@@ -129,13 +129,13 @@ def test_reading_shows_options_and_receipts_and_no_secret(world: World) -> None:
     assert created.client_secret not in repr(created)
     option = world.authorize(world.option(created))
     world.finish()
-    details = world.service.payments.get(world.server, created.payment.id)
+    details = world.resources.payments.read(created.payment.id)
     assert details.client_secret is None
     [shown] = details.options
     assert shown.option.id == option.option.id
     assert [receipt.status for receipt in details.receipts] == ["verified"]
     assert shown.receipts == details.receipts
-    claims = world.service.ports.tokens.read_payment_secret(created.client_secret)
+    claims = world.service.parts.ports.tokens.read_payment_secret(created.client_secret)
     assert (claims.environment_id, claims.subject) == (world.environment_id, created.payment.id)
 
 
@@ -203,14 +203,14 @@ def test_a_payment_that_cannot_be_is_refused_and_leaves_nothing(
     with pytest.raises(error):
         memory_world.payment(**change)
     assert len(memory_world.events()) == before
-    assert not memory_world.service.payments.list(memory_world.server).records
+    assert not memory_world.resources.payments.list().records
 
 
 def test_a_suspended_account_is_not_paid(world: World) -> None:
-    world.service.accounts.update(world.server, world.merchant.id, status="suspended")
+    world.resources.accounts.change(world.merchant.id, status="suspended")
     with pytest.raises(DestinationNotAllowed):
         world.payment()
-    world.service.accounts.update(world.server, world.merchant.id, status="active")
+    world.resources.accounts.change(world.merchant.id, status="active")
     assert world.payment().payment.status == "awaiting_payment"
 
 
@@ -220,22 +220,24 @@ def test_payments_are_listed_newest_first_and_by_account(world: World) -> None:
         ids.append(world.payment().payment.id)
         world.system.advance(1)
     world.payment(destination=ToWallet(address=WALLET))
-    payments, server = world.service.payments, world.server
-    first = payments.list(server, account_id=world.merchant.id, limit=3)
+    server = world.server
+    first = world.service.acting_as(server).payments.list(account_id=world.merchant.id, limit=3)
     assert [item.payment.id for item in first.records] == ids[:1:-1]
-    rest = payments.list(server, account_id=world.merchant.id, limit=3, after=first.next)
+    rest = world.service.acting_as(server).payments.list(
+        account_id=world.merchant.id, limit=3, after=first.next
+    )
     assert [item.payment.id for item in rest.records] == ids[1::-1]
-    assert len(payments.list(server).records) == 6
+    assert len(world.service.acting_as(server).payments.list().records) == 6
 
 
 def test_payments_are_listed_by_status(world: World) -> None:
     cancelled = world.payment().payment
     world.payment()
-    world.service.payments.cancel(world.server, cancelled.id)
+    world.resources.payments.cancel(cancelled.id)
     found, after = [], None
     while True:
         where = (Where("status", "=", "cancelled"),)
-        page = world.service.payments.list(world.server, where=where, after=after)
+        page = world.resources.payments.list(where=where, after=after)
         found += page.records
         after = page.next
         if after is None:
@@ -248,17 +250,17 @@ def test_another_environment_sees_nothing_of_it(world: World) -> None:
     production = world.app.environments["production"]
     stranger = world.service.tenants.system_authority(production)
     with pytest.raises(NotFound):
-        world.service.payments.get(stranger, payment.id)
+        world.service.acting_as(stranger).payments.read(payment.id)
     with pytest.raises(NotFound):
-        world.service.payments.cancel(stranger, payment.id)
+        world.service.acting_as(stranger).payments.cancel(payment.id)
     new = NewPayment(amount="1", destination=ToAccount(account_id=world.merchant.id))
     with pytest.raises(NotFound):
-        world.service.payments.create(stranger, new)
-    assert not world.service.payments.list(stranger).records
+        world.service.acting_as(stranger).payments.receive(new)
+    assert not world.service.acting_as(stranger).payments.list().records
 
 
 def test_every_account_has_a_vault_on_every_chain_with_one_address(world: World) -> None:
-    details = world.service.accounts.get(world.server, world.payer.id)
+    details = world.resources.accounts.read(world.payer.id)
     assert {vault.chain_id for vault in details.vaults} == set(CHAINS)
     assert {vault.address for vault in details.vaults} == {world.vault_address()}
     assert world.vault_address() != world.vault_address(world.merchant)

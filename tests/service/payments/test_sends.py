@@ -31,7 +31,7 @@ def send(world: World, amount: str = "25.00", **more: Any) -> PaymentDetails:
     key = more.pop("idempotency_key", None)
     given = {"account_id": world.payer.id, "destination": ToWallet(address=WALLET), **more}
     new = NewSend(amount=amount, **given)
-    return world.service.sends.create(world.server, new, idempotency_key=key)
+    return world.resources.payments.send(new, idempotency_key=key)
 
 
 def test_a_send_reserves_goes_and_is_final(world: World) -> None:
@@ -57,7 +57,7 @@ def test_a_send_reserves_goes_and_is_final(world: World) -> None:
     ]
     assert world.last_payload(done.id, "payment.succeeded")["settledAmountAtomic"] == "25000000"
     assert world.journal(done.id) == [("send", {"payer": -atomic("25"), "recipient": atomic("25")})]
-    assert not world.service.payments.list_receipts(world.server, done.id).receipts.records
+    assert not world.resources.payments.list_receipts(done.id).receipts.records
     assert world.sent() == 1
 
 
@@ -130,7 +130,7 @@ def test_a_failed_send_can_be_given_up(world: World) -> None:
 
 def test_a_send_is_cancelled_before_it_is_sent_and_not_after(world: World) -> None:
     first = send(world)
-    cancelled = world.service.payments.cancel(world.server, first.payment.id).payment
+    cancelled = world.resources.payments.cancel(first.payment.id).payment
     assert cancelled.status == "cancelled"
     assert world.held() == (atomic("100"), 0, atomic("100"))
     world.finish()
@@ -139,7 +139,7 @@ def test_a_send_is_cancelled_before_it_is_sent_and_not_after(world: World) -> No
     second = send(world)
     world.run()
     with pytest.raises(InvalidState):
-        world.service.payments.cancel(world.server, second.payment.id)
+        world.resources.payments.cancel(second.payment.id)
     world.finish()
     assert world.paid(second.payment.id).status == "succeeded"
 
@@ -153,7 +153,7 @@ def test_a_key_makes_one_send_also_when_its_own_funds_are_gone(world: World) -> 
     world.finish()
     assert answer_of(make) is not None
     assert world.held() == (0, 0, 0)
-    assert len(world.service.payments.list(world.server).records) == 1
+    assert len(world.resources.payments.list().records) == 1
 
 
 def test_two_sends_cannot_reserve_the_same_funds(world: World) -> None:
@@ -170,8 +170,8 @@ def test_the_policy_of_the_vault_governs_a_send(world: World) -> None:
     vault = world.vault_of()
 
     def under(**terms: Any) -> Policy:
-        policies = world.service.vault_policies
-        return policies.replace(world.server, world.payer.id, vault.id, PolicyTerms(**terms)).policy
+        policies = world.resources.vaults
+        return policies.replace_policy(world.payer.id, vault.id, PolicyTerms(**terms)).policy
 
     under(per_payment_limit="24.99")
     with pytest.raises(PolicyDenied):
@@ -180,7 +180,7 @@ def test_the_policy_of_the_vault_governs_a_send(world: World) -> None:
     first = send(world)
     with pytest.raises(PolicyDenied):
         send(world)
-    world.service.payments.cancel(world.server, first.payment.id)
+    world.resources.payments.cancel(first.payment.id)
     again = send(world)  # what was cancelled is given back to the day
     assert again.payment.source is not None
     assert again.payment.source.policy_version == 3
@@ -218,9 +218,7 @@ def test_nothing_is_sent_to_an_escrow_or_by_the_suspended(memory_world: World) -
     escrow = str(memory_world.payment().payment.escrow_address)
     with pytest.raises(DestinationNotAllowed):
         send(memory_world, destination=ToWallet(address=escrow))
-    memory_world.service.accounts.update(
-        memory_world.server, memory_world.payer.id, status="suspended"
-    )
+    memory_world.resources.accounts.change(memory_world.payer.id, status="suspended")
     with pytest.raises(AccountSuspended):
         send(memory_world)
 

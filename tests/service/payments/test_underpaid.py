@@ -74,7 +74,7 @@ def test_short_receipts_add_up_to_the_amount(world: World) -> None:
 def test_what_is_short_stays_processing_while_another_attempt_lives(world: World) -> None:
     option = world.authorized("25.00")
     world.fail("broadcast", times=4)  # the vault's transfer comes later than the wallet's
-    world.pay(world.service.payments.get(world.server, option.payment.id), "10.00")
+    world.pay(world.resources.payments.read(option.payment.id), "10.00")
     world.advance(4)
     short = world.paid(option.payment.id)
     assert (short.status, short.labels) == ("processing", ("underpaid",))
@@ -137,7 +137,7 @@ def test_refunding_sends_all_of_it_back(world: World) -> None:
     payment = expired_short(world)
     waiting = world.reconcile(payment, "refund")
     assert waiting.status == "action_required"  # until the refund is final
-    [refund] = world.service.refunds.list(world.server, waiting.id).records
+    [refund] = world.resources.payments.list_refunds(waiting.id).records
     assert (refund.status, refund.destination) == ("created", WALLET)
     for action in ("refund", "accept", "write_off"):
         with pytest.raises(ReconciliationActionNotAllowed):
@@ -164,7 +164,7 @@ def test_each_sender_gets_back_what_came_from_it(world: World) -> None:
     world.pay(payment, "3.00", source=OTHER_WALLET)
     world.advance(310)
     world.reconcile(payment, "refund")
-    refunds = world.service.refunds.list(world.server, payment.payment.id).records
+    refunds = world.resources.payments.list_refunds(payment.payment.id).records
     assert {refund.destination: refund.amount for refund in refunds} == {
         WALLET: atomic("10"),
         OTHER_WALLET: atomic("3"),
@@ -208,7 +208,7 @@ def test_the_note_of_a_refund_is_reported_when_it_is_carried_out(world: World) -
     done = world.paid(waiting.id)
     assert (done.reconciliation.resolution, done.reconciliation_note) == ("refund", "sold out")
     assert world.last_payload(done.id, "payment.reconciled")["note"] == "sold out"
-    [refund] = world.service.refunds.list(world.server, done.id).records
+    [refund] = world.resources.payments.list_refunds(done.id).records
     assert refund.reason == "sold out"
 
 
@@ -260,4 +260,4 @@ def test_a_payment_that_is_short_and_not_over_waits_for_no_decision(memory_world
     with pytest.raises(InvalidState):
         memory_world.refund(payment)
     with pytest.raises(InvalidState):
-        memory_world.service.payments.cancel(memory_world.server, payment.payment.id)
+        memory_world.resources.payments.cancel(payment.payment.id)

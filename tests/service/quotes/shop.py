@@ -40,8 +40,8 @@ class QuoteShop:
             more.setdefault("source_address", WALLET)
         if "raw_amount" not in more:
             more["amount"] = amount
-        return self.service.quotes.create(  # type: ignore[no-any-return]
-            self.world.server, NewQuote(**more), idempotency_key=idempotency_key
+        return self.service.acting_as(self.world.server).legacy.create_quote(  # type: ignore[no-any-return]
+            NewQuote(**more), idempotency_key=idempotency_key
         )
 
     def routed(self, amount: str = "25.00", **more: Any) -> QuoteDetails:
@@ -56,7 +56,7 @@ class QuoteShop:
         name = f"payer-{next(_names)}"
         chain.transfer(source.address, None, WALLET, paid, f"{name}/faucet")
         hash: str = chain.transfer(source.address, WALLET, quoted.quote.deposit_address, paid, name)
-        self.service.scanner("sandbox").wake(source.chain_id)
+        self.service.parts.scanner("sandbox").wake(source.chain_id)
         return hash
 
     def payment(self, quoted: QuoteDetails) -> Payment:
@@ -66,7 +66,9 @@ class QuoteShop:
         return PaymentDetails(self.payment(quoted))
 
     def is_done(self, quoted: QuoteDetails) -> bool:
-        return bool(self.service.quotes.get(self.world.server, quoted.quote.id).is_done)
+        return bool(
+            self.service.acting_as(self.world.server).legacy.read_quote(quoted.quote.id).is_done
+        )
 
     def fail(self, operation: str, times: int = 1) -> None:
         """Let the next uses of the router fail."""

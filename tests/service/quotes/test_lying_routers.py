@@ -30,8 +30,8 @@ class Naming:
 
 
 def let_name(shop: QuoteShop, name: Callable[[str], str]) -> None:
-    shop.service._unguarded.quotes._routers = {
-        "sandbox": Naming(shop.service._unguarded.quotes._routers["sandbox"], name)
+    shop.service.parts.quotes._routers = {
+        "sandbox": Naming(shop.service.parts.quotes._routers["sandbox"], name)
     }
 
 
@@ -79,8 +79,8 @@ def test_a_router_cannot_name_the_escrow_that_pays_it(memory_shop: QuoteShop) ->
             escrows.append(order.return_to)
             return order.return_to
 
-    memory_shop.service._unguarded.quotes._routers = {
-        "sandbox": Mirror(memory_shop.service._unguarded.quotes._routers["sandbox"], str)
+    memory_shop.service.parts.quotes._routers = {
+        "sandbox": Mirror(memory_shop.service.parts.quotes._routers["sandbox"], str)
     }
     with pytest.raises(DependencyFailed):
         memory_shop.routed()
@@ -107,7 +107,7 @@ class LyingRouter:
 
 def lie(shop: QuoteShop, *answers: RouteProgress | Exception) -> LyingRouter:
     """Let the worker ask a router that answers so from now on."""
-    routers = shop.service._background_jobs._routers
+    routers = shop.service.parts.background_jobs._routers
     routers["sandbox"] = LyingRouter(list(answers))
     liar: LyingRouter = routers["sandbox"]
     return liar

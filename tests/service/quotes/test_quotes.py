@@ -64,7 +64,9 @@ def test_a_session_of_a_quote_is_settled_in_v2(shop: QuoteShop) -> None:
     quoted = shop.routed()
     shop.pay(quoted)
     shop.world.finish()
-    session = shop.service.disputes.get_session(shop.world.server, shop.payment(quoted).session_id)
+    session = shop.service.acting_as(shop.world.server).sessions.read(
+        shop.payment(quoted).session_id
+    )
     assert session.status == "settled"
 
 
@@ -82,11 +84,11 @@ def test_the_payment_executes_until_the_router_has_paid(memory_shop: QuoteShop) 
 
 def test_the_fee_of_the_settings_stays_and_the_rest_is_routed(memory_shop: QuoteShop) -> None:
     terms = PaymentTerms(fee_bps=100)
-    memory_shop.service.payment_settings.replace(memory_shop.world.server, terms)
+    memory_shop.service.acting_as(memory_shop.world.server).payment_settings.replace(terms)
     quoted = memory_shop.routed("10.00")
     # 1 % stays; of 9.90 go 5 basis points and one cent
     assert (quoted.quote.output, quoted.quote.fee) == (9_885_050, 114_950)
-    memory_shop.service.payment_settings.replace(memory_shop.world.server, PaymentTerms())
+    memory_shop.service.acting_as(memory_shop.world.server).payment_settings.replace(PaymentTerms())
     memory_shop.pay(quoted)
     memory_shop.world.finish()
     payment = memory_shop.payment(quoted)
@@ -98,11 +100,11 @@ def test_the_fee_of_the_settings_stays_and_the_rest_is_routed(memory_shop: Quote
 
 def test_the_preferences_decide_what_is_not_given(memory_shop: QuoteShop) -> None:
     world, service = memory_shop.world, memory_shop.service
-    service.accounts.adjust_settlement(
-        world.server, world.merchant.id, chain_id=10, asset_symbol="USDC"
+    service.acting_as(world.server).accounts.adjust_settlement(
+        world.merchant.id, chain_id=10, asset_symbol="USDC"
     )
-    service.accounts.adjust_settlement(
-        world.server, world.payer.id, chain_id=POLYGON, asset_symbol="USDC"
+    service.acting_as(world.server).accounts.adjust_settlement(
+        world.payer.id, chain_id=POLYGON, asset_symbol="USDC"
     )
     quote = memory_shop.quote(user_id=world.payer.id).quote
     assert (quote.source_chain_id, quote.destination_chain_id) == (POLYGON, 10)
@@ -132,35 +134,37 @@ def test_a_wallet_can_be_paid_in_another_token(memory_shop: QuoteShop) -> None:
 
 
 def test_a_quote_is_found_by_its_deposit_address(memory_shop: QuoteShop) -> None:
-    quotes, server = memory_shop.service.quotes, memory_shop.world.server
+    server = memory_shop.world.server
     quoted = memory_shop.quote()
     address = quoted.quote.deposit_address
-    assert not quotes.is_transfer_done(server, BASE, address.lower())
+    assert not memory_shop.service.acting_as(server).legacy.is_transfer_done(BASE, address.lower())
     memory_shop.pay(quoted)
     memory_shop.world.finish()
-    assert quotes.is_transfer_done(server, BASE, address)
+    assert memory_shop.service.acting_as(server).legacy.is_transfer_done(BASE, address)
     with pytest.raises(NotFound):
-        quotes.is_transfer_done(server, POLYGON, address)
+        memory_shop.service.acting_as(server).legacy.is_transfer_done(POLYGON, address)
     with pytest.raises(NotFound):
-        quotes.is_transfer_done(server, BASE, OTHER_WALLET)
+        memory_shop.service.acting_as(server).legacy.is_transfer_done(BASE, OTHER_WALLET)
     with pytest.raises(ValidationFailed):
-        quotes.is_transfer_done(server, BASE, "not an address")
+        memory_shop.service.acting_as(server).legacy.is_transfer_done(BASE, "not an address")
     with pytest.raises(NotFound):
-        quotes.get(server, "quote_AAAAAAAAAAAAAAAAAAAAAAAA")
+        memory_shop.service.acting_as(server).legacy.read_quote("quote_AAAAAAAAAAAAAAAAAAAAAAAA")
 
 
 def test_a_deposit_is_found_by_its_address(memory_shop: QuoteShop) -> None:
-    world, quotes = memory_shop.world, memory_shop.service.quotes
-    issued = memory_shop.service.deposits.issue_address(world.server, world.merchant.id, BASE)
+    world = memory_shop.world
+    issued = memory_shop.service.acting_as(world.server).deposits.issue_address(
+        world.merchant.id, BASE
+    )
     address = issued.address.address
-    assert not quotes.is_transfer_done(world.server, BASE, address)
+    assert not memory_shop.service.acting_as(world.server).legacy.is_transfer_done(BASE, address)
     world.chain.transfer(USDC.address, None, address, 5_000_000, "a deposit")
-    memory_shop.service.scanner("sandbox").wake(BASE)
+    memory_shop.service.parts.scanner("sandbox").wake(BASE)
     world.run()
-    assert not quotes.is_transfer_done(world.server, BASE, address)
+    assert not memory_shop.service.acting_as(world.server).legacy.is_transfer_done(BASE, address)
     world.finish()
-    assert quotes.is_transfer_done(world.server, BASE, address)
-    assert not quotes.is_transfer_done(world.server, POLYGON, address)
+    assert memory_shop.service.acting_as(world.server).legacy.is_transfer_done(BASE, address)
+    assert not memory_shop.service.acting_as(world.server).legacy.is_transfer_done(POLYGON, address)
 
 
 REFUSED: tuple[tuple[dict[str, Any], type[Exception]], ...] = (
@@ -189,7 +193,9 @@ def test_what_cannot_be_quoted_is_refused(
     to = ToAccount(account_id=memory_shop.world.merchant.id)
     given = {"amount": "1.00", "source_address": WALLET, "destination": to, **changes}
     with pytest.raises(error):
-        memory_shop.service.quotes.create(memory_shop.world.server, NewQuote(**given))
+        memory_shop.service.acting_as(memory_shop.world.server).legacy.create_quote(
+            NewQuote(**given)
+        )
 
 
 def test_a_key_makes_one_quote_and_asks_nobody_again(shop: QuoteShop) -> None:
@@ -230,7 +236,7 @@ def test_real_chains_have_no_router_and_production_no_prices(memory_shop: QuoteS
         destination_chain_id=POLYGON,
     )
     with pytest.raises(CapabilityNotActive, match="routing"):
-        real.quotes.create(world.server, new)
+        real.acting_as(world.server).legacy.create_quote(new)
 
 
 def test_two_quotes_never_share_an_address(memory_shop: QuoteShop) -> None:

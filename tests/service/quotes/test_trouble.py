@@ -91,7 +91,10 @@ def test_what_the_router_returns_is_in_escrow_again_and_no_receipt(shop: QuoteSh
     assert (payment.received, payment.excess) == (quoted.quote.input, 0)
     assert payment.books.escrow == quoted.quote.input
     assert shop.held(USDC, quoted.quote.deposit_address) == quoted.quote.input
-    assert len(shop.service.payments.list_receipts(shop.world.server, payment.id).entries) == 1
+    assert (
+        len(shop.service.acting_as(shop.world.server).payments.list_receipts(payment.id).entries)
+        == 1
+    )
     shop.world.reconcile(shop.details(quoted), "retry_execution")
     shop.world.finish()
     assert shop.is_done(quoted)
@@ -179,19 +182,21 @@ def test_an_expired_quote_goes_with_its_payment(memory_shop: QuoteShop) -> None:
     memory_shop.pay(kept)
     world.advance(35 * 86_400)
     retention = Retention(payments_ms=31 * DAY)
-    gone = RetentionPurge(memory_shop.service.ports).run(retention).records
+    gone = RetentionPurge(memory_shop.service.parts.ports).run(retention).records
     assert (gone["payments"], gone["quotes"]) == (1, 1)
     assert memory_shop.is_done(kept)
     with pytest.raises(NotFound):
-        memory_shop.service.quotes.get(world.server, quoted.quote.id)
+        memory_shop.service.acting_as(world.server).legacy.read_quote(quoted.quote.id)
 
 
 def test_a_quote_can_be_cancelled_as_a_payment(memory_shop: QuoteShop) -> None:
     quoted = memory_shop.routed()
-    memory_shop.service.payments.cancel(memory_shop.world.server, quoted.quote.payment_id)
+    memory_shop.service.acting_as(memory_shop.world.server).payments.cancel(quoted.quote.payment_id)
     assert memory_shop.payment(quoted).status == "cancelled"
     with pytest.raises(InvalidState):
-        memory_shop.service.payments.cancel(memory_shop.world.server, quoted.quote.payment_id)
+        memory_shop.service.acting_as(memory_shop.world.server).payments.cancel(
+            quoted.quote.payment_id
+        )
 
 
 def test_a_process_that_dies_after_any_commit_leaves_a_quote_that_is_done(

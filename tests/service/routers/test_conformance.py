@@ -29,7 +29,7 @@ class TestSimulated(RouterConformance):
 
     def open_router(self) -> Router:
         service = self.world.service
-        return SimulatedRouter(service.ports, service.chains, fails=self._fails)  # type: ignore[arg-type]
+        return SimulatedRouter(service.parts.ports, service.chains, fails=self._fails)  # type: ignore[arg-type]
 
     def pay(self, address: str, amount_atomic: int) -> str:
         chain = self.world.service.chains[self.source.chain_id]

@@ -77,14 +77,14 @@ def times(value: Any, path: str) -> Iterator[tuple[str, int]]:
 def a_day(world: World) -> None:
     """A Payment that succeeds, one that expires, one that is cancelled, and all around them."""
     world.open()
-    world.service.webhooks.create(world.server, url="https://shop.example/hooks")
+    world.resources.webhooks.create(url="https://shop.example/hooks")
     world.fund("100.00")
     paid = world.authorized("25.00")
     late = world.payment("10.00", expires_in_s=300)
     world.finish()
     assert world.paid(paid.payment.id).status == "succeeded"
     gone = world.payment("5.00")
-    world.service.payments.cancel(world.server, gone.payment.id)
+    world.resources.payments.cancel(gone.payment.id)
     world.advance(LIFE_S)
     assert world.paid(late.payment.id).status == "expired"
 

@@ -40,7 +40,7 @@ def dying(world: World) -> Sandbox:
     """A process that does what it is asked on the chain, and cannot store its answer."""
     storage = FaultyStorage(world.storage, 2, storage_away, ("transact",))
     service = world.service
-    ports = Ports.over(storage, service.ports.key_ring, world.clock)
+    ports = Ports.over(storage, service.parts.ports.key_ring, world.clock)
     chain = SimulatedChain(BASE, ports)
     return Sandbox(ports, {BASE: chain}, service.worker("sandbox"))
 
@@ -133,7 +133,7 @@ class TestWaking:
         woken: list[int] = []
         service = world.service
         sandbox = Sandbox(
-            service.ports,
+            service.parts.ports,
             {BASE: world.chain},
             service.worker("sandbox"),
             woken.append,
@@ -149,14 +149,16 @@ class TestWaking:
 
     def test_triggered_news_of_an_endpoint_reaches_the_only_one(self, world: World) -> None:
         service = world.service
-        endpoint, _ = service.webhooks.create(world.server, url="https://shop.example/hooks")
+        endpoint, _ = service.acting_as(world.server).webhooks.create(
+            url="https://shop.example/hooks"
+        )
         for name in ("webhook.failing", "webhook.test"):
             service.sandbox().trigger(world.server, name)
         world.run()
-        _, page = service.webhooks.list_deliveries(world.server, endpoint.id)
+        _, page = service.acting_as(world.server).webhooks.list_deliveries(endpoint.id)
         reported = {one.event_name: one.event_id for one in page.records}
         assert {"webhook.failing", "webhook.test"} <= set(reported)
-        event = service.webhook_events.get(world.server, reported["webhook.failing"])
+        event = service.acting_as(world.server).events.read(reported["webhook.failing"])
         assert event.payload["webhookId"] != endpoint.id
 
 
@@ -268,7 +270,7 @@ class TestEvents:
         world.advance(1)
         to = ToAccount(account_id=world.merchant.id)
         new = NewSend(amount="9.00", account_id=world.payer.id, destination=to)
-        sent = world.service.sends.create(world.server, new).payment
+        sent = world.resources.payments.send(new).payment
         created = sandbox.trigger(world.server, "payment.created").payload
         assert (created["paymentId"], created["status"]) == (sent.id, "processing")
         for name in (
@@ -281,7 +283,7 @@ class TestEvents:
             of_payer = sandbox.trigger(world.server, name, account_id=world.payer.id).payload
             assert of_payer["paymentId"] not in (received.id, sent.id)  # made up: it has none
         reported = sandbox.trigger(world.server, "dispute.flagged").payload
-        session = world.service.disputes.get_session(world.server, str(reported["sessionId"]))
+        session = world.resources.sessions.read(str(reported["sessionId"]))
         assert session.payment.id == received.id
 
     @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_callers_who_advance_the_clock_at_once_add_up_and_never_run_jobs_togethe
     )
     world.open()
     for name in "abcd":  # each of them a lane of its own
-        world.service.webhooks.create(world.server, url=f"https://{name}.example/")
+        world.resources.webhooks.create(url=f"https://{name}.example/")
     for number in range(4):
         world.account(f"user-{number}")
     server, began = world.server, world.clock.now()

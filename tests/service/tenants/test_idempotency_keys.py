@@ -50,12 +50,12 @@ def new(world: World, amount: str = "5", **more: Any) -> NewPayment:
 
 
 def create(world: World, service: PaymentsService | None = None, **more: Any) -> Any:
-    made = (service or world.service).payments
-    return made.create(world.system_authority, new(world, **more), idempotency_key=KEY)
+    made = (service or world.service).acting_as(world.system_authority).payments
+    return made.receive(new(world, **more), idempotency_key=KEY)
 
 
 def count_payments(world: World) -> int:
-    return len(world.service.payments.list(world.server, limit=100).records)
+    return len(world.resources.payments.list(limit=100).records)
 
 
 EVERY_CALL, TRANSACTIONS = ("read", "transact"), ("transact",)
@@ -92,10 +92,8 @@ def test_a_fault_at_any_call_of_the_storage_leaves_one_payment(
 
 def test_a_retry_gives_the_first_result_whatever_came_of_it(world: World) -> None:
     first = create(world)
-    cancelled = world.service.payments.cancel(world.server, first.payment.id, idempotency_key="c")
-    assert world.service.payments.cancel(world.server, first.payment.id, idempotency_key="c") == (
-        cancelled
-    )
+    cancelled = world.resources.payments.cancel(first.payment.id, idempotency_key="c")
+    assert world.resources.payments.cancel(first.payment.id, idempotency_key="c") == (cancelled)
     assert create(world) == first
     assert count_payments(world) == 1
 
@@ -105,7 +103,7 @@ def test_a_key_with_other_arguments_or_another_operation_is_refused(world: World
     with pytest.raises(IdempotencyConflict):
         create(world, amount="5.0")
     with pytest.raises(IdempotencyConflict):
-        world.service.payments.cancel(world.server, first.payment.id, idempotency_key=KEY)
+        world.resources.payments.cancel(first.payment.id, idempotency_key=KEY)
     assert world.paid(first.payment.id).status == "awaiting_payment"
     assert create(world, expires_in_s=None, metadata=None) == first, "as by default, so the same"
 
@@ -117,8 +115,8 @@ def test_what_is_wrong_is_said_before_the_key_is_looked_up(world: World) -> None
         create(world, allowed_methods=["card"])
     assert [fault.path for fault in caught.value.fields] == ["allowed_methods[0]"]
     with pytest.raises(ValidationFailed) as caught:
-        world.service.webhooks.create(
-            world.server, url="https://x.example", description="a" * 10_000, idempotency_key=KEY
+        world.resources.webhooks.create(
+            url="https://x.example", description="a" * 10_000, idempotency_key=KEY
         )
     assert [fault.path for fault in caught.value.fields] == ["description"]
 
@@ -127,9 +125,7 @@ def test_what_is_wrong_is_said_before_the_key_is_looked_up(world: World) -> None
 def test_what_is_not_a_key_is_refused(memory_world: World, key: Any) -> None:
     before = count_payments(memory_world)
     with pytest.raises(ValidationFailed) as caught:
-        memory_world.service.payments.create(
-            memory_world.server, new(memory_world), idempotency_key=key
-        )
+        memory_world.resources.payments.receive(new(memory_world), idempotency_key=key)
     assert [fault.path for fault in caught.value.fields] == ["idempotency_key"]
     assert count_payments(memory_world) == before
 
@@ -139,7 +135,7 @@ def test_a_refused_call_may_be_made_again_with_its_key(world: World) -> None:
     world.pay(payment, "25.00")
     world.finish()
     with pytest.raises(InvalidState):
-        world.service.payments.cancel(world.server, payment.payment.id, idempotency_key=KEY)
+        world.resources.payments.cancel(payment.payment.id, idempotency_key=KEY)
     assert create(world).payment.amount == 5_000_000
 
 
@@ -148,9 +144,9 @@ def test_keys_of_another_app_are_other_keys(world: World) -> None:
     app = world.service.tenants.create_app("Other", "other")
     theirs = world.service.tenants.system_authority(app.environments["sandbox"])
     account = payments_core.NewAccount(external_user_id="x", subject_type="individual")
-    payee = world.service.accounts.create(theirs, account, idempotency_key=KEY).account
+    payee = world.service.acting_as(theirs).accounts.create(account, idempotency_key=KEY).account
     order = NewPayment(amount="5", destination=ToAccount(account_id=payee.id))
-    assert world.service.payments.create(theirs, order, idempotency_key="other")
+    assert world.service.acting_as(theirs).payments.receive(order, idempotency_key="other")
     assert create(world) == first
 
 
@@ -189,20 +185,21 @@ def test_each_kind_of_result_comes_back_as_it_was(world: World) -> None:
         external_user_id="new", subject_type="individual", metadata={"a": "b"}
     )
     calls: list[Callable[[], Any]] = [
-        lambda: service.accounts.create(server, account, idempotency_key="1"),
-        lambda: service.accounts.update(
-            server, world.payer.id, metadata={"a": None}, idempotency_key="2"
+        lambda: service.acting_as(server).accounts.create(account, idempotency_key="1"),
+        lambda: service.acting_as(server).accounts.change(
+            world.payer.id, metadata={"a": None}, idempotency_key="2"
         ),
-        lambda: service.client_sessions.create(
-            server,
+        lambda: service.acting_as(server).client_sessions.create(
             account_id=world.payer.id,
             expires_in_s=900,
             permissions=["account:read"],
             idempotency_key="3",
         ),
-        lambda: service.vault_options.create(client, payment.payment.id, idempotency_key="4"),
+        lambda: service.acting_as(client).options.create(payment.payment.id, idempotency_key="4"),
         lambda: world.authorize(option, idempotency_key="5"),
-        lambda: service.webhooks.create(server, url="https://example.com/h", idempotency_key="6"),
+        lambda: service.acting_as(server).webhooks.create(
+            url="https://example.com/h", idempotency_key="6"
+        ),
         lambda: service.sandbox().fund(
             server, world.payer.id, 8453, "USDC", "7", idempotency_key="7"
         ),
@@ -227,18 +224,28 @@ def test_each_movement_of_funds_happens_once(world: World) -> None:
     vault = world.vault_of()
     terms = payments_core.NewMandate(vault_id=vault.id, amount_per_period="40", period="month")
     to = ToAccount(account_id=world.merchant.id)
-    mandate = service.mandates.create(server, world.payer.id, terms, idempotency_key="m").mandate
+    mandate = (
+        service.acting_as(server)
+        .mandates.create(world.payer.id, terms, idempotency_key="m")
+        .mandate
+    )
     send = payments_core.NewSend(amount="1", account_id=world.payer.id, destination=to)
     collect = payments_core.NewCollect(amount="2", mandate_id=mandate.id, destination=to)
     refund = payments_core.NewRefund(amount="3")
     calls: list[Callable[[], Any]] = [
-        lambda: service.mandates.create(server, world.payer.id, terms, idempotency_key="m").mandate,
-        lambda: service.sends.create(server, send, idempotency_key="s"),
-        lambda: service.collects.create(server, collect, idempotency_key="c"),
-        lambda: service.refunds.create(server, done.id, refund, idempotency_key="r"),
-        lambda: service.refunds.create_all(server, done.id, refund, idempotency_key="r")[0],
-        lambda: service.mandates.revoke(
-            server, world.payer.id, mandate.id, idempotency_key="revoke"
+        lambda: (
+            service.acting_as(server)
+            .mandates.create(world.payer.id, terms, idempotency_key="m")
+            .mandate
+        ),
+        lambda: service.acting_as(server).payments.send(send, idempotency_key="s"),
+        lambda: service.acting_as(server).payments.collect(collect, idempotency_key="c"),
+        lambda: service.acting_as(server).payments.refund(done.id, refund, idempotency_key="r"),
+        lambda: service.acting_as(server).payments.refund_all(done.id, refund, idempotency_key="r")[
+            0
+        ],
+        lambda: service.acting_as(server).mandates.revoke(
+            world.payer.id, mandate.id, idempotency_key="revoke"
         ),
     ]
     first = [call() for call in calls]
@@ -248,7 +255,7 @@ def test_each_movement_of_funds_happens_once(world: World) -> None:
     assert [call() for call in calls] == first
     world.finish()
     assert world.held() == held
-    assert len(service.refunds.list(server, done.id).records) == 1
+    assert len(service.acting_as(server).payments.list_refunds(done.id).records) == 1
 
 
 KEYS = st.sampled_from(["a", "b", "c"])
@@ -262,17 +269,17 @@ def test_for_all_callers_and_orders_a_key_means_its_first_call(
     choices: list[tuple[str, str, str]],
 ) -> None:
     world = funded(MemoryStorage())
-    payments = world.service.payments
+    payments = world.resources.payments
     known: dict[str, tuple[tuple[str, str], Any]] = {}
     for key, text, what in choices:
         try:
             if what == "payment":
-                done: Any = payments.create(world.server, new(world, text), idempotency_key=key)
+                done: Any = payments.receive(new(world, text), idempotency_key=key)
             else:
                 account = payments_core.NewAccount(
                     external_user_id=f"{key}{text}", subject_type="individual"
                 )
-                done = world.service.accounts.create(world.server, account, idempotency_key=key)
+                done = world.resources.accounts.create(account, idempotency_key=key)
         except IdempotencyConflict:
             assert known[key][0] != (text, what)
             continue
@@ -284,10 +291,10 @@ def test_for_all_callers_and_orders_a_key_means_its_first_call(
 
 def test_a_request_made_by_hand_is_answered_by_its_maker(memory_world: World) -> None:
     world = memory_world
-    service = world.service.payments
-    service.create(world.server, new(world), idempotency_key=once("k"))
+    service = world.resources.payments
+    service.receive(new(world), idempotency_key=once("k"))
     with pytest.raises(AlreadyResponded):
-        service.create(world.server, new(world), idempotency_key=once("k"))
+        service.receive(new(world), idempotency_key=once("k"))
 
 
 def operations() -> Iterator[tuple[type, str, Callable[..., Any]]]:

@@ -16,7 +16,7 @@ from tests.service.world import World
 
 
 def listed(world: World, secret: str) -> CredentialIndexEntry | None:
-    digest = world.service.ports.key_ring.digest(DIGEST_PURPOSE, secret)
+    digest = world.service.parts.ports.key_ring.digest(DIGEST_PURPOSE, secret)
     return world.storage.read(
         DIRECTORY, lambda snapshot: snapshot.get(CredentialIndexEntry, digest)
     )

@@ -23,7 +23,8 @@ def requests(world: World, count: int) -> list[LoggedRequest]:
         world.system.advance(0.01)
         made.append(
             LoggedRequest(
-                id=world.service.ports.identifiers.new("req"), at=world.clock.now(), method="GET",
+                id=world.service.parts.ports.identifiers.new("req"),
+                at=world.clock.now(), method="GET",
                 path="/v2/accounts", credential="server_key", status=200, body="é" * 1_000,
             )
         )  # fmt: skip
@@ -31,12 +32,12 @@ def requests(world: World, count: int) -> list[LoggedRequest]:
 
 
 def append(world: World, made: Sequence[LoggedRequest]) -> None:
-    world.service.request_log.append(world.environment_id, "sandbox", made)
+    world.service.parts.request_log.append(world.environment_id, "sandbox", made)
 
 
 def read(world: World) -> Sequence[LoggedRequest]:
     authority = world.service.tenants.system_authority(world.environment_id)
-    return world.service.request_log.list(authority)
+    return world.service.parts.request_log.list(authority)
 
 
 def find_pages(world: World) -> Sequence[RequestLogPage]:
@@ -53,7 +54,7 @@ def test_they_are_listed_newest_first_and_share_a_record(world: World) -> None:
     assert list(read(world)) == made[::-1]
     assert len(find_pages(world)) == 1
     authority = world.service.tenants.system_authority(world.environment_id)
-    assert world.service.request_log.get(authority, made[3].id) == made[3]
+    assert world.service.acting_as(authority).requests.read(made[3].id) == made[3]
 
 
 def test_the_oldest_make_room(memory_world: World) -> None:
@@ -66,7 +67,7 @@ def test_the_oldest_make_room(memory_world: World) -> None:
     assert list(read(world)) == [one for batch in batches[2:] for one in batch][::-1]
     authority = world.service.tenants.system_authority(world.environment_id)
     with pytest.raises(NotFound):
-        world.service.request_log.get(authority, batches[0][0].id)
+        world.service.acting_as(authority).requests.read(batches[0][0].id)
 
 
 def test_what_another_process_adds_meanwhile_is_kept(
@@ -74,7 +75,7 @@ def test_what_another_process_adds_meanwhile_is_kept(
 ) -> None:
     first, theirs, ours = (requests(world, 8) for _ in range(3))
     append(world, first)
-    committer = world.service.ports.committer
+    committer = world.service.parts.ports.committer
     commit = committer.commit
 
     def commit_behind_another(*given: Any, **more: Any) -> Any:

@@ -133,7 +133,7 @@ def test_a_use_is_noted_once_a_minute(world: World) -> None:
 
 def payment_by(world: World, authority: Authority) -> Any:
     new = NewPayment(amount="1", destination=ToAccount(account_id=world.merchant.id))
-    return world.service.payments.create(authority, new)
+    return world.service.acting_as(authority).payments.receive(new)
 
 
 def scoped(world: World) -> Authority:
@@ -198,11 +198,11 @@ def test_a_revocation_in_the_middle_of_a_transaction_undoes_it(world: World) -> 
             authority.confirm(tx)
 
     with pytest.raises(InterruptedError):
-        world.service.ports.committer.commit(Interrupted(), decide)
+        world.service.parts.ports.committer.commit(Interrupted(), decide)
     assert authority.key is not None
     world.service.tenants.revoke_key(world.environment_id, authority.key.id)
     with pytest.raises(Unauthorized):
-        world.service.ports.committer.commit(Interrupted(), decide)
+        world.service.parts.ports.committer.commit(Interrupted(), decide)
     assert world.option_now(option).updated_at != 1
 
 
@@ -210,8 +210,8 @@ def test_a_session_cannot_be_granted_a_product_that_went_off_meanwhile(world: Wo
     server = world.server
     world.service.tenants.set_products(world.environment_id, ("accounts",))
     with pytest.raises(EntitlementRequired):
-        world.service.client_sessions.create(
-            server, account_id=world.payer.id, permissions=("payments:read",)
+        world.service.acting_as(server).client_sessions.create(
+            account_id=world.payer.id, permissions=("payments:read",)
         )
 
 
@@ -221,7 +221,9 @@ def test_an_environment_that_is_gone_opens_nothing(world: World) -> None:
         requirement=Requirement("trusted"), environment=ghost, api_version=ghost.api_version
     )
     with pytest.raises(Unauthorized):
-        world.service.ports.committer.commit(authority, lambda tx, id_sequence: Decision(None))
+        world.service.parts.ports.committer.commit(
+            authority, lambda tx, id_sequence: Decision(None)
+        )
 
 
 @pytest.mark.parametrize("name", ["", "x" * 129])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -21,7 +21,9 @@ from payments_core import KeyRing
 from payments_core.errors import NotFound, Unauthorized, ValidationFailed
 from payments_core.service import PaymentsService
 from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.tenants.authorization import Authority
 from payments_core.validation.fields import Credential
+from tests.service.operations import find_resource, list_operations
 from tests.service.world import RING, World
 
 NOTHING_PLAIN = (1.5, b"acct_1", [object()], {object(): object()}, object())
@@ -40,24 +42,18 @@ def is_plain(hint: Any) -> bool:
 
 def checked_arguments() -> Iterator[tuple[str, str, str, tuple[object, ...]]]:
     """Resource, operation, parameter, and what is refused there."""
-    for resource, value in vars(PaymentsService).items():
-        if not isinstance(value, cached_property):
-            continue
-        kind = get_type_hints(value.func)["return"]
-        for name, operation in inspect.getmembers(kind, inspect.isfunction):
-            if name.startswith("_"):
+    for resource, name, operation in list_operations():
+        written = inspect.unwrap(operation)
+        rules = get_type_hints(written, include_extras=True)
+        for parameter, hint in get_type_hints(written).items():
+            if parameter not in inspect.signature(operation).parameters:
                 continue
-            written = inspect.unwrap(operation)
-            rules = get_type_hints(written, include_extras=True)
-            for parameter, hint in get_type_hints(written).items():
-                if parameter == "return":
-                    continue
-                if rules[parameter] in (Credential, Credential | None):
-                    yield resource, name, parameter, NO_CREDENTIAL
-                elif hint in (str, str | None):
-                    yield resource, name, parameter, (*NOTHING_PLAIN, *NO_TEXT)
-                elif is_plain(hint) or attrs.has(hint):
-                    yield resource, name, parameter, NOTHING_PLAIN
+            if rules[parameter] in (Credential, Credential | None):
+                yield resource, name, parameter, NO_CREDENTIAL
+            elif hint in (str, str | None):
+                yield resource, name, parameter, (*NOTHING_PLAIN, *NO_TEXT)
+            elif is_plain(hint) or attrs.has(hint):
+                yield resource, name, parameter, NOTHING_PLAIN
 
 
 ARGUMENTS = tuple(checked_arguments())
@@ -70,12 +66,17 @@ def service() -> Iterator[PaymentsService]:
     service.close()
 
 
+def authority_of(service: PaymentsService) -> Authority:
+    app = service.tenants.find_app_by_partner("acme") or service.tenants.create_app("Acme", "acme")
+    return service.tenants.system_authority(app.environments["sandbox"])
+
+
 @pytest.mark.parametrize("resource", sorted({resource for resource, *_ in ARGUMENTS}))
 def test_what_an_argument_cannot_be_is_refused_by_its_name(
     service: PaymentsService, resource: str
 ) -> None:
     for name, parameter, odd in [one[1:] for one in ARGUMENTS if one[0] == resource]:
-        call = getattr(getattr(service, resource), name)
+        call = getattr(find_resource(service, authority_of(service), resource), name)
         signature = inspect.signature(call)
         others = [it.name for it in signature.parameters.values() if it.default is it.empty]
         for value in odd:
@@ -87,8 +88,8 @@ def test_what_an_argument_cannot_be_is_refused_by_its_name(
 
 def test_the_operations_of_every_resource_are_asked() -> None:
     seen = {one[:3] for one in ARGUMENTS}
-    assert {("accounts", "get", "account_id"), ("operators", "create", "username")} <= seen
-    assert {("payments", "create", "new"), ("payments", "list", "limit")} <= seen
+    assert {("accounts", "read", "account_id"), ("operators", "create", "username")} <= seen
+    assert {("payments", "receive", "new"), ("payments", "list", "limit")} <= seen
     assert ("tenants", "set_products", "products") in seen
     assert len(seen) > 200
 
@@ -98,7 +99,7 @@ def test_a_credential_may_be_any_text_and_opens_nothing(service: PaymentsService
     for resource, name, parameter, odd in ARGUMENTS:
         if odd is not NO_CREDENTIAL:
             continue
-        call = getattr(getattr(service, resource), name)
+        call = getattr(find_resource(service, authority_of(service), resource), name)
         parameters = inspect.signature(call).parameters.values()
         given = {it.name: "x" for it in parameters if it.default is it.empty}
         given |= {"mode": "sandbox"} if "mode" in given else {}
@@ -113,7 +114,7 @@ def test_a_credential_may_be_any_text_and_opens_nothing(service: PaymentsService
 def test_a_text_that_nothing_has_is_not_found(memory_world: World) -> None:
     for nobodys in ("", "x", "é", "x" * 9_000):
         with pytest.raises(NotFound):
-            memory_world.service.accounts.get(memory_world.server, nobodys)
+            memory_world.resources.accounts.read(nobodys)
 
 
 UNFIT = ((), ("x",), ("x", "y"), [1, "x"], (None, "x"), (2**63, "x"), (1, "\0"), (1, 2), "abc", 7)
@@ -121,28 +122,24 @@ UNFIT = ((), ("x",), ("x", "y"), [1, "x"], (None, "x"), (2**63, "x"), (1, "\0"),
 
 def test_a_list_goes_on_behind_the_end_of_a_page_alone(memory_world: World) -> None:
     world = memory_world
-    endpoint, _ = world.service.webhooks.create(world.server, url="https://192.0.43.8/1")
+    endpoint, _ = world.resources.webhooks.create(url="https://192.0.43.8/1")
     given: dict[str, Any] = {
         "account_id": world.payer.id, "payment_id": world.payment().payment.id,
         "endpoint_id": endpoint.id, "is_wanted": bool, "limit": 50,
     }  # fmt: skip
     asked = 0
-    for resource, value in vars(PaymentsService).items():
-        if not isinstance(value, cached_property):
+    for resource, name, operation in list_operations():
+        parameters = inspect.signature(operation).parameters
+        if "after" not in parameters or "onramp_account_id" in parameters:  # there is none
             continue
-        for name, operation in inspect.getmembers(getattr(world.service, resource)):
-            if name.startswith("_") or not inspect.ismethod(operation):
-                continue
-            parameters = inspect.signature(operation).parameters
-            if "after" not in parameters or "onramp_account_id" in parameters:  # there is none
-                continue
-            asked += 1
-            needed = {name: given[name] for name in given if name in parameters}
-            call = partial(operation, world.server, **needed)
-            for unfit in UNFIT:
-                with pytest.raises(ValidationFailed, match="after must be the `next` of a page"):
-                    call(after=unfit)
-            for limit in (0, 1_001):
-                with pytest.raises(ValidationFailed, match="limit must be"):
-                    call(limit=limit)
+        asked += 1
+        needed = {name: given[name] for name in given if name in parameters}
+        found = find_resource(world.service, world.server, resource)
+        call = partial(getattr(found, name), **needed)
+        for unfit in UNFIT:
+            with pytest.raises(ValidationFailed, match="after must be the `next` of a page"):
+                call(after=unfit)
+        for limit in (0, 1_001):
+            with pytest.raises(ValidationFailed, match="limit must be"):
+                call(limit=limit)
     assert asked > 15

@@ -6,7 +6,6 @@ import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from types import FrameType
 from typing import Any, get_type_hints
 
@@ -26,6 +25,7 @@ from payments_core.errors import ValidationFailed
 from payments_core.tenants.authorization import Authority
 from payments_core.validation import arguments
 from payments_core.validation.arguments import guard, is_checked
+from tests.service.operations import list_operations
 
 KEY_RING = KeyRing.parse(KeyRing.generate())
 
@@ -75,8 +75,8 @@ def test_only_the_outermost_call_is_checked() -> None:
 
 
 def test_a_create_checks_its_arguments_once(service: PaymentsService, me: Authority) -> None:
-    account = service.accounts.create(
-        me, NewAccount(external_user_id="bob", subject_type="individual")
+    account = service.acting_as(me).accounts.create(
+        NewAccount(external_user_id="bob", subject_type="individual")
     )
     new = NewPayment(amount="25.00", destination=ToAccount(account_id=account.account.id))
     entered: Counter[str] = Counter()
@@ -87,7 +87,7 @@ def test_a_create_checks_its_arguments_once(service: PaymentsService, me: Author
 
     sys.setprofile(count)
     try:
-        service.payments.create(me, new, idempotency_key="order-1")
+        service.acting_as(me).payments.receive(new, idempotency_key="order-1")
     finally:
         sys.setprofile(None)
     assert entered["checked"] == 1
@@ -98,7 +98,7 @@ def test_what_is_no_authority_is_refused_by_its_name(
     service: PaymentsService, other: object
 ) -> None:
     new = NewPayment(amount=25, destination=ToAccount(account_id=""))  # type: ignore[arg-type]
-    refused = paths(lambda: service.payments.create(other, new))  # type: ignore[arg-type]
+    refused = paths(lambda: service.acting_as(other).payments.receive(new))  # type: ignore[arg-type]
     assert refused == ["authority", "amount", "destination.account_id"]
 
 
@@ -135,44 +135,31 @@ def test_a_constructor_refuses_what_is_of_another_kind(given: str) -> None:
 UNCHECKED = {
     "after": "the list's index checks it",
     "is_wanted": "a function",
-    "tx": "a transaction of another operation",
-    "payee": "a function of another operation",
-    "complete": "a function of another operation",
-    "id_sequence": "of another operation",
 }
 """The parameters of operations that are not checked, and why."""
 
 
 def test_every_other_parameter_of_every_operation_is_checked() -> None:
     unchecked = set()
-    for value in vars(PaymentsService).values():
-        if not isinstance(value, cached_property):
-            continue
-        for name, operation in inspect.getmembers(
-            get_type_hints(value.func)["return"], inspect.isfunction
-        ):
-            if name.startswith("_"):
-                continue
-            hints = get_type_hints(inspect.unwrap(operation), include_extras=True)
-            del hints["return"]
-            unchecked |= {one for one, hint in hints.items() if not is_checked(hint)}
+    for _, _, operation in list_operations():
+        hints = get_type_hints(inspect.unwrap(operation), include_extras=True)
+        del hints["return"]
+        unchecked |= {one for one, hint in hints.items() if not is_checked(hint)}
     assert unchecked == UNCHECKED.keys()
 
 
 def test_a_rule_is_made_for_every_parameter() -> None:
     made: dict[str, Any] = {}
-    for value in vars(PaymentsService).values():
-        if isinstance(value, cached_property):
-            kind = get_type_hints(value.func)["return"]
-            for name, operation in inspect.getmembers(kind, inspect.isfunction):
-                if not name.startswith("_"):
-                    made[f"{kind.__name__}.{name}"] = arguments._argument_hooks(operation)
-    assert len(made) > 150
+    for resource, name, operation in list_operations():
+        made[f"{resource}.{name}"] = arguments._argument_hooks(inspect.unwrap(operation))
+    assert len(made) > 130
 
 
 def test_a_session_of_python_shows_no_internals(service: PaymentsService, me: Authority) -> None:
     assert repr(service) == "<PaymentsService: chains simulated>"
-    assert repr(service.payments) == "<Payments of a PaymentsService>"
+    shop = service.acting_as(me)
+    assert repr(shop) == f"<Resources of {me.partition}>"
+    assert repr(shop.payments) == f"<Payments of {me.partition}>"
     assert repr(me) == f"<Authority: trusted, sandbox environment {me.partition}>"
     shown = repr(me.environment)
     assert "Environment(id=" in shown

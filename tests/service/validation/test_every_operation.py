@@ -12,7 +12,6 @@ import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
-from functools import cached_property
 from typing import Any, get_type_hints
 
 import attrs
@@ -24,8 +23,8 @@ from payments_core.accounts.wallet_signatures import MessageSignature
 from payments_core.errors import PaymentsError, ValidationFailed
 from payments_core.payment_settings.record import AllowedWallet, PaymentTerms
 from payments_core.payments.mandates.operations import NewMandate
-from payments_core.service import PaymentsService
 from payments_core.webhooks.lifecycle import EndpointChanges
+from tests.service.operations import find_resource, list_operations
 from tests.service.world import BASE, WALLET, World
 
 ODD = (
@@ -34,22 +33,15 @@ ODD = (
 )  # fmt: skip
 
 NOT_CALLED = {
-    "accounts.hold_open": "works inside a transaction",
-    "payments.create_receive_payment": "is for other operations",
-    "role_modules.deploy": "takes bytes, which the legacy interface reads from text",
+    "legacy.deploy_role_module": "takes bytes, which the legacy interface reads from text",
 }
 
 
 def operations() -> Iterator[tuple[str, str, inspect.Signature]]:
-    for resource, value in vars(PaymentsService).items():
-        if not isinstance(value, cached_property):
-            continue
-        kind = get_type_hints(value.func)["return"]
-        for name, method in inspect.getmembers(kind, inspect.isfunction):
-            signature = inspect.signature(method)
-            is_public = not name.startswith("_") and f"{resource}.{name}" not in NOT_CALLED
-            if is_public and "idempotency_key" in signature.parameters:
-                yield resource, name, signature
+    for resource, name, operation in list_operations():
+        signature = inspect.signature(operation)
+        if f"{resource}.{name}" not in NOT_CALLED and "idempotency_key" in signature.parameters:
+            yield resource, name, signature
 
 
 OPERATIONS = {f"{resource}.{name}": (resource, name, it) for resource, name, it in operations()}
@@ -62,10 +54,10 @@ def sound_arguments(world: World) -> dict[str, Any]:
     option = world.option(payment).option
     vault = world.vault_of()
     mandate = NewMandate(vault_id=vault.id, amount_per_period="5", period="day")
-    endpoint, _ = service.webhooks.create(server, url="https://192.0.43.8/1")
+    endpoint, _ = service.acting_as(server).webhooks.create(url="https://192.0.43.8/1")
     return {
         "account_id": payer.id, "vault_id": vault.id, "payment_id": payment.payment.id,
-        "mandate_id": service.mandates.create(server, payer.id, mandate).mandate.id,
+        "mandate_id": service.acting_as(server).mandates.create(payer.id, mandate).mandate.id,
         "option_id": option.id, "action_id": option.action_id, "endpoint_id": endpoint.id,
         "session_id": payment.payment.session_id, "chain_id": BASE, "address": WALLET,
         "chain_type": "evm", "signature": "0x" + "11" * 65, "username": "zoe",
@@ -79,13 +71,13 @@ def sound_arguments(world: World) -> dict[str, Any]:
 def read_lists(world: World) -> None:
     """Every list of the environment answers."""
     service, server = world.service, world.server
-    service.payments.list(server, limit=100)
-    service.webhooks.list(server, limit=100)
-    service.webhook_events.list(server, limit=100)
-    for item in service.accounts.list(server, limit=100).records:
-        service.wallets.list(server, item.account.id)
-        service.verifications.list(server, item.account.id)
-        service.deposits.list_addresses(server, item.account.id)
+    service.acting_as(server).payments.list(limit=100)
+    service.acting_as(server).webhooks.list(limit=100)
+    service.acting_as(server).events.list(limit=100)
+    for item in service.acting_as(server).accounts.list(limit=100).records:
+        service.acting_as(server).wallets.list(item.account.id)
+        service.acting_as(server).verifications.list(item.account.id)
+        service.acting_as(server).deposits.list_addresses(item.account.id)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -94,27 +86,26 @@ def test_odd_arguments_are_refused_in_the_words_of_the_service(
 ) -> None:
     world = memory_world
     resource, name, signature = OPERATIONS[operation]
-    call = getattr(getattr(world.service, resource), name)
-    is_payers = resource in ("vault_options", "funding")
-    authority = world.client if is_payers else world.server
+    authority = world.client if resource == "options" else world.server
+    call = getattr(find_resource(world.service, authority, resource), name)
     sound = sound_arguments(world)
-    hints = get_type_hints(inspect.unwrap(getattr(type(getattr(world.service, resource)), name)))
+    hints = get_type_hints(inspect.unwrap(call))
     given = {
         it.name: sound.get(it.name, "x")
         for it in signature.parameters.values()
-        if it.default is it.empty and it.name not in ("self", "authority")
+        if it.default is it.empty and it.name != "self"
     }
     for parameter in signature.parameters:
-        if parameter in ("self", "authority") or parameter.endswith("_version"):
+        if parameter == "self" or parameter.endswith("_version"):
             continue
         if attrs.has(hints[parameter]):
             continue
         for odd in ODD:
             with suppress(PaymentsError):
-                call(authority, **{**given, parameter: odd})
+                call(**{**given, parameter: odd})
     read_lists(world)
-    for endpoint in world.service.webhooks.list(world.server).records:  # nobody is there
-        world.service.webhooks.update(world.server, endpoint.id, EndpointChanges(status="archived"))
+    for endpoint in world.resources.webhooks.list().records:  # nobody is there
+        world.resources.webhooks.change(endpoint.id, EndpointChanges(status="archived"))
     world.run()
     assert "failed at attempt" not in caplog.text  # no job was left that cannot be done
 
@@ -126,8 +117,8 @@ INPUTS: Mapping[str, Any] = {
     "accounts.set_settlement": Settlement(chain_id=BASE, asset_symbol="USDC"),
     "wallets.add_by_message": SIGNED,
     "payment_settings.replace": TERMS,
-    "vault_policies.replace": POLICY,
-    "webhooks.update": EndpointChanges(),
+    "vaults.replace_policy": POLICY,
+    "webhooks.change": EndpointChanges(),
 }
 
 
@@ -137,12 +128,12 @@ def test_odd_fields_of_records_are_refused_by_their_paths(
 ) -> None:
     world, sound = memory_world, sound_arguments(memory_world)
     resource, name, signature = OPERATIONS[operation]
-    call = getattr(getattr(world.service, resource), name)
+    call = getattr(find_resource(world.service, world.server, resource), name)
     ids = {it: sound[it] for it in signature.parameters if it.endswith("_id")}
     [parameter] = signature.parameters.keys() & {"settlement", "wallet", "terms", "changes"}
     for field in attrs.fields(type(INPUTS[operation])):
         for odd in (object(), 1.5, b"x", {"a": object()}):
             changed = attrs.evolve(INPUTS[operation], **{field.alias: odd})
             with pytest.raises(ValidationFailed) as refused:
-                call(world.server, **ids, **{parameter: changed})
+                call(**ids, **{parameter: changed})
             assert all(fault.path for fault in refused.value.fields)

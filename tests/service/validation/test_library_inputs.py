@@ -95,14 +95,14 @@ def test_what_operations_refuse_is_not_stored_and_lists_go_on(world: World) -> N
     payment = attrs.evolve(PAYMENT, destination=ToAccount(account_id=world.merchant.id))
     for changes in ({"allowed_methods": ["card"]}, {"metadata": [1]}):
         with pytest.raises(ValidationFailed):
-            service.payments.create(server, attrs.evolve(payment, **changes))  # type: ignore[arg-type]
+            service.acting_as(server).payments.receive(attrs.evolve(payment, **changes))  # type: ignore[arg-type]
     with pytest.raises(ValidationFailed):
-        service.accounts.create(server, attrs.evolve(ACCOUNT, subject_type="company"))
+        service.acting_as(server).accounts.create(attrs.evolve(ACCOUNT, subject_type="company"))
     with pytest.raises(ValidationFailed):
-        service.accounts.update(server, world.payer.id, status="frozen")  # type: ignore[arg-type]
+        service.acting_as(server).accounts.change(world.payer.id, status="frozen")  # type: ignore[arg-type]
     send = attrs.evolve(SEND, account_id=world.payer.id, metadata=[1])
     with pytest.raises(ValidationFailed):
-        service.sends.create(server, send)
-    assert service.payments.list(server).records == ()
-    accounts = {it.account.id for it in service.accounts.list(server).records}
+        service.acting_as(server).payments.send(send)
+    assert service.acting_as(server).payments.list().records == ()
+    accounts = {it.account.id for it in service.acting_as(server).accounts.list().records}
     assert accounts == {world.payer.id, world.merchant.id}

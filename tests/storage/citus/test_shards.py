@@ -97,7 +97,7 @@ def test_each_statement_of_a_payment_goes_to_one_shard(
     option = world.authorized()
     world.finish()
     write_many(storage)
-    payment = world.service.payments.get(world.server, option.payment.id).payment
+    payment = world.resources.payments.read(option.payment.id).payment
     assert payment.status == "succeeded"
     queries = [statement for statement in sent.values() if is_query(statement[0])]
     shards = {statement[0]: tasks(storage, statement) for statement in queries}

@@ -55,7 +55,7 @@ def test_a_process_whose_file_lost_its_name_is_not_ready(
         how(tmp_path / f"data.db{suffix}")
         assert ready(service) == 503
         with pytest.raises(StorageUnavailable, match="while it was open"):
-            service.ports.storage._connect()  # type: ignore[attr-defined]
+            service.parts.ports.storage._connect()  # type: ignore[attr-defined]
 
 
 def test_what_is_usual_is_no_loss_of_a_name(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_clean_stop_writes_a_deleted_log_into_the_file(tmp_path: Path) -> None
     for suffix in ("-wal", "-shm"):
         (tmp_path / f"data.db{suffix}").unlink()
     account = NewAccount(external_user_id="zoe", subject_type="individual")
-    service.accounts.create(me, account)
+    service.acting_as(me).accounts.create(account)
     service.close()
     with closing(sqlite3.connect(file)) as other:
         assert other.execute("SELECT count(*) FROM accounts").fetchone() == (1,)
@@ -101,7 +101,7 @@ def damage(file: Path) -> None:
 def test_sqlites_own_checks_find_a_damaged_page(tmp_path: Path) -> None:
     file = tmp_path / "data.db"
     with closing(make_service(file)) as service:
-        found = service.ports.storage.check_integrity(60)  # type: ignore[attr-defined]
+        found = service.parts.ports.storage.check_integrity(60)  # type: ignore[attr-defined]
         assert (found.faults, found.is_complete) == ((), True)
     damage(file)
     with closing(SqliteStorage(file, RECORD_TYPES)) as storage:
@@ -127,9 +127,9 @@ def test_a_row_that_names_a_missing_row_is_found(tmp_path: Path) -> None:
 
 def test_checks_end_when_their_time_is_up(tmp_path: Path) -> None:
     with closing(make_service(tmp_path / "data.db")) as service:
-        found = service.ports.storage.check_integrity(-1)  # type: ignore[attr-defined]
+        found = service.parts.ports.storage.check_integrity(-1)  # type: ignore[attr-defined]
         assert not found.is_complete and not found.faults
-        assert service.ports.storage.check_integrity(60).is_complete  # type: ignore[attr-defined]
+        assert service.parts.ports.storage.check_integrity(60).is_complete  # type: ignore[attr-defined]
 
 
 def test_sqlites_own_checks_find_rows_that_break_a_rule_of_their_table(tmp_path: Path) -> None:
@@ -173,4 +173,4 @@ def test_a_file_that_cannot_be_looked_at_is_unavailable(
         with monkeypatch.context() as patch:
             patch.setattr(os, "stat", refuse)
             with pytest.raises(StorageUnavailable, match="Permission denied"):
-                service.ports.storage.require_writable()
+                service.parts.ports.storage.require_writable()

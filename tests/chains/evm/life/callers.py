@@ -36,8 +36,8 @@ def receive(life: Life) -> None:
         )
         life.attempt(
             "settings",
-            lambda service, key: service.payment_settings.replace(
-                life.server, terms, idempotency_key=key
+            lambda service, key: service.acting_as(life.server).payment_settings.replace(
+                terms, idempotency_key=key
             ),
         )
     new = NewPayment(
@@ -50,7 +50,9 @@ def receive(life: Life) -> None:
     )
     life.attempt(
         "receive",
-        lambda service, key: service.payments.create(life.server, new, idempotency_key=key),
+        lambda service, key: service.acting_as(life.server).payments.receive(
+            new, idempotency_key=key
+        ),
     )
 
 
@@ -65,7 +67,8 @@ def send(life: Life) -> None:
         reference=life.name("ref"),
     )
     life.attempt(
-        "send", lambda service, key: service.sends.create(life.server, new, idempotency_key=key)
+        "send",
+        lambda service, key: service.acting_as(life.server).payments.send(new, idempotency_key=key),
     )
 
 
@@ -79,7 +82,9 @@ def collect(life: Life) -> None:
     )
     life.attempt(
         "collect",
-        lambda service, key: service.collects.create(life.server, new, idempotency_key=key),
+        lambda service, key: service.acting_as(life.server).payments.collect(
+            new, idempotency_key=key
+        ),
     )
 
 
@@ -91,8 +96,8 @@ def add_option(life: Life) -> None:
     payer = life.rng.choice((1, 1, 2))
     details = life.attempt(
         "option",
-        lambda service, key: service.vault_options.create(
-            life.clients[payer], payment.id, idempotency_key=key
+        lambda service, key: service.acting_as(life.clients[payer]).options.create(
+            payment.id, idempotency_key=key
         ),
     )
     if details is not None:
@@ -107,8 +112,7 @@ def authorize(life: Life) -> None:
     payer, option = life.options[-1] if newest else life.rng.choice(life.options)
     life.attempt(
         "authorize",
-        lambda service, key: service.funding.authorize(
-            life.clients[payer],
+        lambda service, key: service.acting_as(life.clients[payer]).options.authorize(
             option.payment_id,
             option.id,
             action_id=option.action_id,
@@ -132,15 +136,15 @@ def pay_directly(life: Life) -> None:
     payer, wallet = payer_of(life, payment), life.rng.choice((None, WALLETS[0]))
     details = life.attempt(
         "direct option",
-        lambda service, key: service.public_options.create(
-            payer, payment.id, method="direct", payer_address=wallet, idempotency_key=key
+        lambda service, key: service.acting_as(payer).public_options.create(
+            payment.id, method="direct", payer_address=wallet, idempotency_key=key
         ),
     )
     if details is not None and life.rng.random() < 0.7:
         life.attempt(
             "select",
-            lambda service, key: service.public_options.select(
-                payer, payment.id, details.option.id, idempotency_key=key
+            lambda service, key: service.acting_as(payer).public_options.select(
+                payment.id, details.option.id, idempotency_key=key
             ),
         )
 
@@ -151,8 +155,8 @@ def cancel(life: Life) -> None:
     if payment is not None:
         life.attempt(
             "cancel",
-            lambda service, key: service.payments.cancel(
-                life.server, payment.id, idempotency_key=key
+            lambda service, key: service.acting_as(life.server).payments.cancel(
+                payment.id, idempotency_key=key
             ),
         )
 
@@ -181,8 +185,8 @@ def refund(life: Life) -> None:
     for _ in range(life.rng.choice((1, 1, 2))):
         life.attempt(
             "refund",
-            lambda service, key: service.refunds.create(
-                life.server, payment.id, new, idempotency_key=key
+            lambda service, key: service.acting_as(life.server).payments.refund(
+                payment.id, new, idempotency_key=key
             ),
         )
 
@@ -199,8 +203,8 @@ def reconcile(life: Life) -> None:
     if payment is not None:
         life.attempt(
             f"reconcile {action}",
-            lambda service, key: service.reconciliation.reconcile(
-                life.server, payment.id, action, idempotency_key=key
+            lambda service, key: service.acting_as(life.server).payments.reconcile(
+                payment.id, action, idempotency_key=key
             ),
         )
 
@@ -223,8 +227,8 @@ def replace_policy(life: Life) -> None:
     )
     life.attempt(
         "policy",
-        lambda service, key: service.vault_policies.replace(
-            life.server, account.id, vault.id, terms, idempotency_key=key
+        lambda service, key: service.acting_as(life.server).vaults.replace_policy(
+            account.id, vault.id, terms, idempotency_key=key
         ),
     )
 
@@ -234,8 +238,8 @@ def check_deposits(life: Life) -> None:
     account = life.rng.choice(life.accounts)
     life.attempt(
         "check",
-        lambda service, key: service.deposits.check(
-            life.server, account.id, CHAIN, idempotency_key=key
+        lambda service, key: service.acting_as(life.server).deposits.check(
+            account.id, CHAIN, idempotency_key=key
         ),
     )
 

@@ -69,8 +69,9 @@ def pay(life: Life) -> None:
         if options:
             life.attempt(
                 "submit",
-                lambda service, key: service.public_options.submit(
-                    payer_of(life, payment),
+                lambda service, key: service.acting_as(
+                    payer_of(life, payment)
+                ).public_options.submit_transaction(
                     payment.id,
                     options[-1].id,
                     chain_id=CHAIN,

@@ -216,9 +216,9 @@ class Life:
         _, secret = service.tenants.create_key(self.environment_id, "standard", "main")
         self.server = authority_of(*service.tenants.authenticate(app.id, secret, mode="sandbox"))
         self.accounts = [
-            service.accounts.create(
-                self.server, NewAccount(external_user_id=name, subject_type="individual")
-            ).account
+            service.acting_as(self.server)
+            .accounts.create(NewAccount(external_user_id=name, subject_type="individual"))
+            .account
             for name in ("merchant", "payer", "other")
         ]
         self.clients = [self._open_session(account) for account in self.accounts]
@@ -235,24 +235,32 @@ class Life:
         for _ in range(10):
             self.network.mine()
         self.deposit_addresses = [
-            service.deposits.issue_address(self.server, account.id, CHAIN).address.address
+            service.acting_as(self.server).deposits.issue_address(account.id, CHAIN).address.address
             for account in self.accounts
         ]
-        service.webhooks.create(self.server, url="https://shop.example/hooks")
+        service.acting_as(self.server).webhooks.create(url="https://shop.example/hooks")
         self.mandates = [self._open_mandate(account) for account in self.accounts]
         self.options: list[tuple[int, Any]] = []
         self.processes[0].worker.run_until_idle()
 
     def _open_session(self, account: Account) -> Authority:
-        sessions = self.processes[0].service.client_sessions
-        created = sessions.create(
-            self.server,
-            account_id=account.id,
-            expires_in_s=86_400,
-            permissions=PAYER_PERMISSIONS,
+        created = (
+            self.processes[0]
+            .service.acting_as(self.server)
+            .client_sessions.create(
+                account_id=account.id,
+                expires_in_s=86_400,
+                permissions=PAYER_PERMISSIONS,
+            )
         )
-        access = sessions.exchange(created.token, mode="sandbox").access_token
-        environment, session = sessions.authenticate(access, mode="sandbox")
+        access = (
+            self.processes[0]
+            .service.client_tokens.exchange(created.token, mode="sandbox")
+            .access_token
+        )
+        environment, session = self.processes[0].service.client_tokens.authenticate(
+            access, mode="sandbox"
+        )
         return Authority(
             requirement=Requirement("client", permissions=("vault_payments:write",)),
             environment=environment,
@@ -265,8 +273,8 @@ class Life:
             one for one in self.all(Vault) if one.account_id == account.id and one.chain_id == CHAIN
         )
         new = NewMandate(vault_id=vault.id, amount_per_period="60", period="day")
-        mandates = self.processes[0].service.mandates
-        return mandates.create(self.server, account.id, new).mandate
+        mandates = self.processes[0].service.acting_as(self.server).mandates
+        return mandates.create(account.id, new).mandate
 
     def _act_as_caller(self) -> None:
         if self.rng.random() < 0.25:

@@ -267,7 +267,7 @@ class TestVerifications:
         payer.call("POST", "/verifications")
         service = payer.door.service
         trusted = service.tenants.system_authority(payer.door.partition)
-        service.verifications.simulate_decision(trusted, payer.id, "approved")
+        service.acting_as(trusted).verifications.simulate_decision(payer.id, "approved")
         [listed] = payer.call("GET", "/verifications").json["data"]
         assert (listed["status"], listed["hostedUrl"]) == ("approved", None)
         assert payer.account["kyc"] == {"status": "approved"}
@@ -284,8 +284,8 @@ class TestVerifications:
     def test_a_provider_out_of_reach_changes_nothing(self, payer: Partner) -> None:
         service, fails = payer.door.service, iter((True, False))
         provider = SimulatedKyc(lambda: next(fails))
-        service.verifications = Verifications(
-            service.ports,
+        service.parts.verifications = Verifications(
+            service.parts.ports,
             {"sandbox": provider},
             RemoteCalls(1),
         )

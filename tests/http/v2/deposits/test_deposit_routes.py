@@ -217,8 +217,8 @@ def strangers_account(checkout: Checkout) -> str:
     app = service.tenants.create_app("Other", "other")
     authority = service.tenants.system_authority(app.environments["sandbox"])
     new = NewAccount(external_user_id="payer", subject_type="individual")
-    account_id = service.accounts.create(authority, new).account.id
-    service.deposits.issue_address(authority, account_id, BASE)
+    account_id = service.acting_as(authority).accounts.create(new).account.id
+    service.acting_as(authority).deposits.issue_address(account_id, BASE)
     return account_id
 
 

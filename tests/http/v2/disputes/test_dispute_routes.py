@@ -51,7 +51,7 @@ def read(checkout: Checkout, session_id: str, **more: Any) -> Seen:
 
 def stored(checkout: Checkout) -> tuple[int, int]:
     """How many events there are about disputes, and how many stored answers."""
-    partition, storage = checkout.door.partition, checkout.door.service.ports.storage
+    partition, storage = checkout.door.partition, checkout.door.service.parts.ports.storage
     events = storage.read(partition, lambda s: s.find(Event, "by_created", limit=1_000)).records
     answers = storage.read(partition, lambda s: s.find(StoredResponse, "by_expiry", limit=1_000))
     disputed = [event for event in events if event.name.startswith("dispute.")]
@@ -241,7 +241,7 @@ def test_the_events_of_a_dispute_are_in_the_outbox_and_said_to_be_sent(
 ) -> None:
     flag(checkout, settled["sessionId"])
     resolve(checkout, settled["sessionId"], {"resolution": "withdrawn"})
-    partition, storage = checkout.door.partition, checkout.door.service.ports.storage
+    partition, storage = checkout.door.partition, checkout.door.service.parts.ports.storage
     events = storage.read(partition, lambda s: s.find(Event, "by_created", limit=1_000)).records
     reported = {event.name: event.payload for event in events if event.name.startswith("dispute.")}
     facts = {"sessionId": settled["sessionId"], "paymentId": settled["id"]}

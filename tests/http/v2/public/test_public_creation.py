@@ -64,7 +64,7 @@ def test_its_secret_opens_it_and_nothing_else(shop: Shop) -> None:
 
 def test_its_events_name_no_account(shop: Shop) -> None:
     made = shop.create().json
-    events = shop.service.ports.storage.read(
+    events = shop.service.parts.ports.storage.read(
         shop.partition, lambda s: s.find(Event, "by_created", limit=100).records
     )
     [event] = [one for one in events if one.payload.get("paymentId") == made["paymentId"]]
@@ -244,7 +244,7 @@ class TestTheKey:
 
     def test_keeps_the_secret_sealed(self, shop: Shop) -> None:
         secret = shop.create().json["clientSecret"]
-        [stored] = shop.service.ports.storage.read(
+        [stored] = shop.service.parts.ports.storage.read(
             shop.partition, lambda s: s.find(StoredResponse, "by_expiry").records
         )
         assert secret not in repr(stored)

@@ -66,7 +66,7 @@ def test_another_amount_under_the_same_key_is_a_conflict_and_credits_nothing(
 
 def interrupted(checkout: Checkout, amount: str) -> None:
     """The process dies between the credit and its stored answer."""
-    committer: Any = checkout.door.service.ports.committer
+    committer: Any = checkout.door.service.parts.ports.committer
     commit = committer.commit
 
     def dies(authority: Any, decide: Any, **more: Any) -> Any:

@@ -52,23 +52,21 @@ NEW = NewBankAccount(
 
 
 def payout(world: World) -> Capability:
-    found = world.service.capabilities.list(world.server, world.payer.id)
+    found = world.resources.accounts.read_capabilities(world.payer.id)
     return next(item for item in found if item.name == "us_bank_payout")
 
 
 def activate(world: World, service: PaymentsService | None = None) -> CapabilityActivation:
-    capabilities = (service or world.service).capabilities
-    return capabilities.activate(world.server, world.payer.id, "us_bank_payout").activation
+    bank_accounts = (service or world.service).acting_as(world.server).bank_accounts
+    return bank_accounts.activate(world.payer.id, "us_bank_payout").activation
 
 
 def approve(world: World) -> None:
-    world.service.verifications.simulate_decision(world.server, world.payer.id, "approved")
+    world.resources.verifications.simulate_decision(world.payer.id, "approved")
 
 
 def add(world: World, **changes: Any) -> BankAccount:
-    return world.service.bank_accounts.add(
-        world.server, world.payer.id, attrs.evolve(NEW, **changes)
-    )
+    return world.resources.bank_accounts.add(world.payer.id, attrs.evolve(NEW, **changes))
 
 
 @pytest.fixture
@@ -155,10 +153,10 @@ class TestCapabilities:
         assert world.service.sandbox().list_failures() == ()
 
     def test_it_is_suspended_with_its_account(self, ready: World) -> None:
-        accounts, payer = ready.service.accounts, ready.payer.id
+        accounts, payer = ready.resources.accounts, ready.payer.id
         before = reported_statuses(ready, "account.capability_updated")
         ready.advance(1)
-        changed = accounts.update(ready.server, payer, status="suspended")
+        changed = accounts.change(payer, status="suspended")
         assert [it.status for it in changed.activations] == ["suspended"]
         assert payout(ready) == Capability(
             name="us_bank_payout",
@@ -169,13 +167,13 @@ class TestCapabilities:
         with pytest.raises(AccountSuspended):
             add(ready)
         ready.advance(86_400)
-        accounts.update(ready.server, payer, email="ada@shop.example")
+        accounts.change(payer, email="ada@shop.example")
         assert payout(ready).status == "suspended"
         ready.advance(1)
-        accounts.update(ready.server, payer, status="active")
+        accounts.change(payer, status="active")
         assert payout(ready).status == "active"
         ready.advance(1)
-        accounts.update(ready.server, payer, status="closed")
+        accounts.change(payer, status="closed")
         assert payout(ready).status == "suspended"
         after = reported_statuses(ready, "account.capability_updated")
         assert after == [*before, "suspended", "active", "suspended"]
@@ -186,18 +184,18 @@ class TestCapabilities:
         approve(world)
         activate(world)
         world.run()
-        world.service.accounts.update(world.server, world.payer.id, status="suspended")
+        world.resources.accounts.change(world.payer.id, status="suspended")
         assert payout(world).status == "pending"
         world.advance(60)
         assert payout(world).status == "suspended"
         world.advance(1)
-        world.service.accounts.update(world.server, world.payer.id, status="active")
+        world.resources.accounts.change(world.payer.id, status="active")
         assert payout(world).status == "active"
         changes = reported_statuses(world, "account.capability_updated")
         assert changes == ["pending", "suspended", "active"]
 
     def test_it_needs_its_product_and_an_active_account(self, world: World) -> None:
-        tenants, accounts = world.service.tenants, world.service.accounts
+        tenants, accounts = world.service.tenants, world.resources.accounts
         products = world.environment.products
         tenants.set_products(
             world.environment_id, [name for name in products if name != "bank_payouts"]
@@ -205,20 +203,21 @@ class TestCapabilities:
         with pytest.raises(EntitlementRequired):
             activate(world)
         tenants.set_products(world.environment_id, products)
-        accounts.update(world.server, world.payer.id, status="suspended")
+        accounts.change(world.payer.id, status="suspended")
         with pytest.raises(AccountSuspended):
             activate(world)
         with pytest.raises(NotFound):
-            world.service.capabilities.activate(world.server, "acct_none", "us_bank_payout")
+            world.resources.bank_accounts.activate("acct_none", "us_bank_payout")
 
     def test_what_no_bank_offers_cannot_be_activated(self, world: World) -> None:
-        capabilities = world.restarted(chains=world.service.chains).capabilities
+        restarted = world.restarted(chains=world.service.chains)
+        bank_accounts = restarted.acting_as(world.server).bank_accounts
         with pytest.raises(CapabilityNotActive):  # the simulated bank has no chain to deliver on
-            capabilities.activate(world.server, world.payer.id, "us_bank_funding")
+            bank_accounts.activate(world.payer.id, "us_bank_funding")
         with pytest.raises(ValidationFailed):
-            capabilities.activate(world.server, world.payer.id, "bank")  # type: ignore[arg-type]
+            bank_accounts.activate(world.payer.id, "bank")  # type: ignore[arg-type]
         with pytest.raises(NotFound):
-            capabilities.list(world.server, "acct_none")
+            restarted.acting_as(world.server).accounts.read_capabilities("acct_none")
 
 
 class Rejecting(SimulatedBank):
@@ -241,7 +240,7 @@ class Rejecting(SimulatedBank):
 
 def test_a_rejected_capability_can_be_asked_for_again(memory_world: World) -> None:
     world = memory_world
-    bank = Rejecting(world.service.ports)
+    bank = Rejecting(world.service.parts.ports)
     bank.asked = []
     world.service = PaymentsService(
         world.storage,
@@ -278,7 +277,7 @@ class TestBankAccounts:
         assert ready.get(BankAccount, made.id).status == "active"
         assert reported_statuses(ready, "bank_account.created") == ["pending"]
         assert reported_statuses(ready, "bank_account.updated") == ["active"]
-        page = ready.service.bank_accounts.list(ready.server, ready.payer.id)
+        page = ready.resources.bank_accounts.list(ready.payer.id)
         assert [item.id for item in page.records] == [made.id]
 
     @pytest.mark.parametrize(
@@ -319,7 +318,7 @@ class TestBankAccounts:
         ready.advance(60)
         row = ready.get(BankAccount, made.id)
         assert NUMBER not in repr(attrs.asdict(row))
-        assert open_details(ready.service.ports.key_ring, row).account_number == NUMBER
+        assert open_details(ready.service.parts.ports.key_ring, row).account_number == NUMBER
         for event in ready.events():
             assert NUMBER not in repr(event)
         review = ready.storage.read(
@@ -337,18 +336,18 @@ class TestBankAccounts:
         with pytest.raises(CapabilityNotActive):
             add(world)
         with pytest.raises(NotFound):
-            world.service.bank_accounts.add(world.server, "acct_none", NEW)
-        world.service.accounts.update(world.server, world.payer.id, status="closed")
+            world.resources.bank_accounts.add("acct_none", NEW)
+        world.resources.accounts.change(world.payer.id, status="closed")
         with pytest.raises(AccountSuspended):
             add(world)
 
     def test_another_accounts_capability_is_of_no_use(self, ready: World) -> None:
         with pytest.raises(CapabilityNotActive):
-            ready.service.bank_accounts.add(ready.server, ready.merchant.id, NEW)
+            ready.resources.bank_accounts.add(ready.merchant.id, NEW)
 
     def test_the_requirements_say_what_keeps_it(self, world: World) -> None:
         def seen() -> tuple[bool, tuple[str, ...]]:
-            found = world.service.bank_accounts.requirements(world.server, world.payer.id)
+            found = world.resources.bank_accounts.read_requirements(world.payer.id)
             assert bool(found.rails) == bool(found.vaults) == found.eligible
             assert {field.name for field in found.fields} >= {"routing_number", "address.state"}
             return found.eligible, found.reasons
@@ -363,10 +362,10 @@ class TestBankAccounts:
         activate(world)
         world.run()
         world.advance_until(lambda: seen() == (True, ()))
-        world.service.accounts.update(world.server, world.payer.id, status="suspended")
+        world.resources.accounts.change(world.payer.id, status="suspended")
         assert seen() == (False, ("account_suspended",))
         with pytest.raises(NotFound):
-            world.service.bank_accounts.requirements(world.server, "acct_none")
+            world.resources.bank_accounts.read_requirements("acct_none")
 
 
 def snake(name: str) -> str:

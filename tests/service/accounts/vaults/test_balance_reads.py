@@ -43,17 +43,18 @@ def test_few_requests_wait_for_a_node_that_hangs_and_the_others_are_refused(
     chain = HangingChain(light_world.chain)
     service = light_world.restarted(chains={BASE: chain}, settings=Settings(max_remote_calls=4))
     server, account_id = light_world.server, light_world.payer.id
+    accounts = service.acting_as(server).accounts
     with ThreadPoolExecutor(2) as pool:
-        waiting = [pool.submit(service.vaults.balances, server, account_id) for _ in range(2)]
+        waiting = [pool.submit(accounts.read_balances, account_id) for _ in range(2)]
         for _ in waiting:
             assert chain.asked.acquire(timeout=30)
         for _ in range(3):
             with pytest.raises(DependencyFailed) as refused:
-                service.vaults.balances(server, account_id)
+                service.acting_as(server).accounts.read_balances(account_id)
             assert "too many requests" in str(refused.value.__cause__)
         chain.released.set()
         assert waiting[0].result() == waiting[1].result()
-    assert service.vaults.balances(server, account_id) == waiting[0].result()
+    assert service.acting_as(server).accounts.read_balances(account_id) == waiting[0].result()
 
 
 class BatchingChain(HangingChain):
@@ -73,7 +74,7 @@ class BatchingChain(HangingChain):
 def test_one_reading_of_balances_asks_each_chain_once(light_world: World) -> None:
     chain = BatchingChain(light_world.service.chains[ETHEREUM])
     service = light_world.restarted(chains={ETHEREUM: chain})
-    found = service.vaults.balances(light_world.server, light_world.payer.id)
+    found = service.acting_as(light_world.server).accounts.read_balances(light_world.payer.id)
     assert len(found) > 1
     assert [len(tokens) for tokens, _ in chain.batches] == [len(found)]
     assert not chain.heads_read
@@ -83,9 +84,9 @@ def test_a_chain_that_reads_one_token_at_a_time_is_asked_for_each(light_world: W
     chain = HangingChain(light_world.service.chains[ETHEREUM])
     chain.released.set()
     service = light_world.restarted(chains={ETHEREUM: chain})
-    found = service.vaults.balances(light_world.server, light_world.payer.id)
+    found = service.acting_as(light_world.server).accounts.read_balances(light_world.payer.id)
     assert found == tuple(
         holding
-        for holding in light_world.service.vaults.balances(light_world.server, light_world.payer.id)
+        for holding in light_world.resources.accounts.read_balances(light_world.payer.id)
         if holding.asset.chain_id == ETHEREUM
     )

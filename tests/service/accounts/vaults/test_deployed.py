@@ -19,8 +19,8 @@ def pays_an_option(world: World) -> Account:
 
 def sends(world: World) -> Account:
     to = ToWallet(address=OTHER_WALLET)
-    world.service.sends.create(
-        world.server, NewSend(amount="25.00", account_id=world.payer.id, destination=to)
+    world.resources.payments.send(
+        NewSend(amount="25.00", account_id=world.payer.id, destination=to)
     )
     return world.payer
 

@@ -31,15 +31,15 @@ POLYGON = 137
 
 def replace(world: World, terms: PolicyTerms | None = None, **more: Any) -> Policy:
     vault = world.vault_of()
-    found = world.service.vault_policies.replace(
-        world.server, world.payer.id, vault.id, terms or PolicyTerms(), **more
+    found = world.resources.vaults.replace_policy(
+        world.payer.id, vault.id, terms or PolicyTerms(), **more
     )
     return found.policy
 
 
 def read(world: World, policy_version: int | None = None) -> Policy:
-    found = world.service.vault_policies.read(
-        world.server, world.payer.id, world.vault_of().id, policy_version=policy_version
+    found = world.resources.vaults.read_policy(
+        world.payer.id, world.vault_of().id, policy_version=policy_version
     )
     return found.policy
 
@@ -52,21 +52,19 @@ def other_tenant(world: World) -> Authority:
 class TestProvisioning:
     def test_a_chain_that_came_later_gets_its_vault_at_the_same_address(self, world: World) -> None:
         account_id = before_other_chains(world)
-        made = world.service.vault_provisioning.provision(world.server, account_id, POLYGON)
+        made = world.resources.vaults.provision(account_id, POLYGON)
         assert made.is_new
-        again = world.service.vault_provisioning.provision(world.server, account_id, POLYGON)
+        again = world.resources.vaults.provision(account_id, POLYGON)
         assert (again.is_new, again.vault.id) == (False, made.vault.id)
-        listed = world.service.vault_provisioning.list(world.server, account_id).records
+        listed = world.resources.vaults.list(account_id).records
         assert [vault.chain_id for vault in listed] == [POLYGON, BASE]
         assert len({vault.address for vault in listed}) == 1
-        policy = world.service.vault_policies.read(world.server, account_id, made.vault.id).policy
+        policy = world.resources.vaults.read_policy(account_id, made.vault.id).policy
         assert (policy.policy_version, policy.terms) == (1, PolicyTerms())
 
     def test_of_many_at_once_one_makes_it(self, world: World) -> None:
         account_id = before_other_chains(world)
-        calls = [
-            lambda: world.service.vault_provisioning.provision(world.server, account_id, POLYGON)
-        ]
+        calls = [lambda: world.resources.vaults.provision(account_id, POLYGON)]
         outcomes = at_once(calls * 8)
         assert kinds(outcomes) == {"ProvisionedVault": 8}
         assert sum(made.is_new for made in outcomes) == 1
@@ -78,14 +76,14 @@ class TestProvisioning:
         made: list[ProvisionedVault] = []
 
         def another_first(call: Any) -> Any:
-            provisioning = world.service.vault_provisioning
-            made.append(provisioning.provision(world.server, account_id, POLYGON))
+            provisioning = world.resources.vaults
+            made.append(provisioning.provision(account_id, POLYGON))
             if closed:
-                world.service.accounts.update(world.server, account_id, status="closed")
+                world.resources.accounts.change(account_id, status="closed")
             return call()
 
         service = world.restarted(FaultyStorage(world.storage, 1, another_first, ("transact",)))
-        ours = service.vault_provisioning.provision(world.server, account_id, POLYGON)
+        ours = service.acting_as(world.server).vaults.provision(account_id, POLYGON)
         [theirs] = made
         assert (ours.is_new, ours.vault.id) == (False, theirs.vault.id)
 
@@ -94,7 +92,7 @@ class TestProvisioning:
         account_id = before_other_chains(world)
         faulty = FaultyStorage(world.storage, 1, fault, ("transact",))
         service = world.restarted(faulty)
-        made = service.vault_provisioning.provision(world.server, account_id, POLYGON)
+        made = service.acting_as(world.server).vaults.provision(account_id, POLYGON)
         assert (faulty.had_its_fault, made.is_new) == (True, True)
         assert world.get(Vault, made.vault.id).chain_id == POLYGON
 
@@ -102,9 +100,7 @@ class TestProvisioning:
         account_id = before_other_chains(world)
 
         def provision() -> ProvisionedVault:
-            return world.service.vault_provisioning.provision(
-                world.server, account_id, POLYGON, idempotency_key=once("k")
-            )
+            return world.resources.vaults.provision(account_id, POLYGON, idempotency_key=once("k"))
 
         assert answer_of(provision) is None
         earlier = answer_of(provision)
@@ -112,20 +108,19 @@ class TestProvisioning:
         assert b"ProvisionedVault" in earlier.body
 
     def test_only_served_chains_and_known_accounts_have_vaults(self, world: World) -> None:
-        provision = world.service.vault_provisioning.provision
         with pytest.raises(UnsupportedChain):
-            provision(world.server, world.payer.id, 5)
+            world.resources.vaults.provision(world.payer.id, 5)
         with pytest.raises(NotFound):
-            provision(world.server, "acct_" + "x" * 24, BASE)
+            world.resources.vaults.provision("acct_" + "x" * 24, BASE)
         with pytest.raises(NotFound):
-            provision(other_tenant(world), world.payer.id, BASE)
+            world.service.acting_as(other_tenant(world)).vaults.provision(world.payer.id, BASE)
 
     def test_a_closed_account_gets_no_more_vaults(self, world: World) -> None:
         account_id = before_other_chains(world)
-        world.service.accounts.update(world.server, account_id, status="closed")
-        assert not world.service.vault_provisioning.provision(world.server, account_id, BASE).is_new
+        world.resources.accounts.change(account_id, status="closed")
+        assert not world.resources.vaults.provision(account_id, BASE).is_new
         with pytest.raises(InvalidState):
-            world.service.vault_provisioning.provision(world.server, account_id, POLYGON)
+            world.resources.vaults.provision(account_id, POLYGON)
 
 
 def before_other_chains(world: World) -> str:
@@ -134,7 +129,7 @@ def before_other_chains(world: World) -> str:
 
     service = world.restarted(chains={BASE: world.chain})
     new = NewAccount(external_user_id="early", subject_type="individual")
-    return service.accounts.create(world.server, new).account.id
+    return service.acting_as(world.server).accounts.create(new).account.id
 
 
 class TestPolicies:
@@ -203,8 +198,8 @@ class TestPolicies:
     ) -> None:
         faulty = FaultyStorage(world.storage, 1, fault, ("transact",))
         service = world.restarted(faulty)
-        found = service.vault_policies.replace(
-            world.server, world.payer.id, world.vault_of().id, PolicyTerms(daily_limit="7")
+        found = service.acting_as(world.server).vaults.replace_policy(
+            world.payer.id, world.vault_of().id, PolicyTerms(daily_limit="7")
         )
         assert faulty.had_its_fault
         assert found.policy.policy_version == read(world).policy_version == 2
@@ -268,14 +263,14 @@ class TestPolicies:
     def test_another_accounts_vault_and_another_tenants_look_alike(self, world: World) -> None:
         vault = world.vault_of()
         stranger = other_tenant(world)
-        policies = world.service.vault_policies
         for authority, account_id, noun in (
             (world.server, world.merchant.id, "vault"),
             (stranger, world.payer.id, "account"),
         ):
+            vaults = world.service.acting_as(authority).vaults
             for call in (
-                lambda a=authority, b=account_id: policies.read(a, b, vault.id),
-                lambda a=authority, b=account_id: policies.replace(a, b, vault.id, PolicyTerms()),
+                lambda a=vaults, b=account_id: a.read_policy(b, vault.id),
+                lambda a=vaults, b=account_id: a.replace_policy(b, vault.id, PolicyTerms()),
             ):
                 with pytest.raises(NotFound) as caught:
                     call()
@@ -348,7 +343,7 @@ class TestWhatLeaves:
         replace(world, PolicyTerms(daily_limit="60.00"))
         option = world.authorized("60.00")
         assert daily_spend(world.balance_now(), world.clock.now()) == atomic("60")
-        world.service.payments.cancel(world.server, option.payment.id)
+        world.resources.payments.cancel(option.payment.id)
         assert daily_spend(world.balance_now(), world.clock.now()) == 0
         world.authorized("60.00")
 
@@ -373,24 +368,28 @@ class TestWhatLeaves:
 class TestYieldSettings:
     def test_they_are_off_until_set_and_kept_when_set(self, world: World) -> None:
         vault = world.vault_of()
-        yields = world.service.vault_yields
-        before = yields.read(world.server, world.payer.id, vault.id).settings
+        yields = world.resources.vaults
+        before = yields.read_yield_settings(world.payer.id, vault.id).settings
         assert (before.enabled, before.strategy, before.created_at) == (
             False, None, vault.created_at,
         )  # fmt: skip
         for strategy in ("lending", None, "x" * 64):
-            yields.replace(world.server, world.payer.id, vault.id, enabled=False, strategy=strategy)
-            after = yields.read(world.server, world.payer.id, vault.id).settings
+            yields.replace_yield_settings(
+                world.payer.id, vault.id, enabled=False, strategy=strategy
+            )
+            after = yields.read_yield_settings(world.payer.id, vault.id).settings
             assert (after.enabled, after.strategy) == (False, strategy)
 
     def test_they_cannot_be_enabled_without_an_adapter(self, world: World) -> None:
         vault = world.vault_of()
-        yields = world.service.vault_yields
+        yields = world.resources.vaults
         with pytest.raises(CapabilityNotActive) as caught:
-            yields.replace(world.server, world.payer.id, vault.id, enabled=True)
+            yields.replace_yield_settings(world.payer.id, vault.id, enabled=True)
         assert caught.value.capability == "yield"
         with pytest.raises(NotFound):
-            yields.replace(world.server, world.merchant.id, vault.id, enabled=True)
+            yields.replace_yield_settings(world.merchant.id, vault.id, enabled=True)
         with pytest.raises(ValidationFailed):
-            yields.replace(world.server, world.payer.id, vault.id, enabled=False, strategy="x" * 65)
-        assert not yields.read(world.server, world.payer.id, vault.id).settings.enabled
+            yields.replace_yield_settings(
+                world.payer.id, vault.id, enabled=False, strategy="x" * 65
+            )
+        assert not yields.read_yield_settings(world.payer.id, vault.id).settings.enabled

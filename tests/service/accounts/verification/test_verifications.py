@@ -62,7 +62,7 @@ def verifications(world: World, provider: Provider) -> Verifications:
         transport=NoTransport(),
         kyc=provider,
     )
-    return service.verifications
+    return service.parts.verifications
 
 
 def kyc_of(world: World, account: Account | None = None) -> str:
@@ -70,13 +70,13 @@ def kyc_of(world: World, account: Account | None = None) -> str:
 
 
 def listed(world: World) -> list[Verification]:
-    return list(world.service.verifications.list(world.server, world.payer.id, limit=100).records)
+    return list(world.resources.verifications.list(world.payer.id, limit=100).records)
 
 
 def test_a_verification_is_hosted_by_the_provider(
     world: World, verifications: Verifications, provider: Provider
 ) -> None:
-    world.service.accounts.update(world.server, world.payer.id, email="p@example.com")
+    world.resources.accounts.change(world.payer.id, email="p@example.com")
     made = verifications.start(world.server, world.payer.id, return_url="https://acme.example/")
     assert (made.status, made.account_id) == ("pending", world.payer.id)
     assert made.hosted_url == f"https://kyc.invalid/simulated_{made.id}"
@@ -98,15 +98,14 @@ def test_a_verification_is_hosted_by_the_provider(
 
 
 def test_one_verification_at_a_time(world: World) -> None:
-    start, decide = world.service.verifications.start, world.service.verifications.simulate_decision
-    start(world.server, world.payer.id)
+    world.resources.verifications.start(world.payer.id)
     with pytest.raises(InvalidState) as caught:
-        start(world.server, world.payer.id)
+        world.resources.verifications.start(world.payer.id)
     assert caught.value.status == "pending"
-    decide(world.server, world.payer.id, "approved")
+    world.resources.verifications.simulate_decision(world.payer.id, "approved")
     with pytest.raises(InvalidState):
-        start(world.server, world.payer.id)
-    start(world.server, world.merchant.id)
+        world.resources.verifications.start(world.payer.id)
+    world.resources.verifications.start(world.merchant.id)
     assert len(listed(world)) == 1
 
 
@@ -124,7 +123,7 @@ def test_when_the_provider_is_out_of_reach_nothing_is_changed(
     world: World, verifications: Verifications, provider: Provider
 ) -> None:
     provider.meanwhile = refuse
-    before = world.service.accounts.get(world.server, world.payer.id).account
+    before = world.resources.accounts.read(world.payer.id).account
     with pytest.raises(DependencyFailed) as caught:
         verifications.start(world.server, world.payer.id, idempotency_key=once("k"))
     assert caught.value.details == {"dependency": "kyc", "retryable": True}
@@ -205,8 +204,10 @@ def test_another_start_during_the_call_stands(
 def test_an_account_suspended_during_the_call_is_not_verified(
     world: World, verifications: Verifications, provider: Provider
 ) -> None:
-    update, server = world.service.accounts.update, world.server
-    provider.meanwhile = lambda: update(server, world.payer.id, status="suspended")
+    server = world.server
+    provider.meanwhile = lambda: world.service.acting_as(server).accounts.change(
+        world.payer.id, status="suspended"
+    )
     with pytest.raises(AccountSuspended):
         verifications.start(server, world.payer.id)
     with pytest.raises(AccountSuspended):
@@ -217,16 +218,15 @@ def test_an_account_suspended_during_the_call_is_not_verified(
 
 
 def test_a_rejected_account_may_be_verified_again(world: World) -> None:
-    start, decide = world.service.verifications.start, world.service.verifications.simulate_decision
-    first = start(world.server, world.payer.id)
-    rejected = decide(world.server, world.payer.id, "rejected")
+    first = world.resources.verifications.start(world.payer.id)
+    rejected = world.resources.verifications.simulate_decision(world.payer.id, "rejected")
     assert (rejected.id, rejected.status, rejected.hosted_url) == (first.id, "rejected", None)
     assert kyc_of(world) == "rejected"
     world.system.advance(1)
-    second = start(world.server, world.payer.id)
+    second = world.resources.verifications.start(world.payer.id)
     assert second.id != first.id
     assert kyc_of(world) == "pending"
-    approved = decide(world.server, world.payer.id, "approved")
+    approved = world.resources.verifications.simulate_decision(world.payer.id, "approved")
     assert (approved.id, approved.hosted_url) == (second.id, None)
     assert [(item.id, item.status) for item in listed(world)] == [
         (second.id, "approved"), (first.id, "rejected"),
@@ -236,43 +236,39 @@ def test_a_rejected_account_may_be_verified_again(world: World) -> None:
 
 @pytest.mark.parametrize("status", ["pending", "approved", "rejected"])
 def test_a_decision_without_a_verification_makes_one(world: World, status: Any) -> None:
-    decide = world.service.verifications.simulate_decision
-    made = decide(world.server, world.payer.id, status)
+    made = world.resources.verifications.simulate_decision(world.payer.id, status)
     assert (made.status, made.hosted_url, made.reference) == (status, None, None)
-    again = decide(world.server, world.payer.id, status)
+    again = world.resources.verifications.simulate_decision(world.payer.id, status)
     assert (again.id, again.status) == (made.id, status)
     assert (kyc_of(world), len(listed(world))) == (status, 1)
     assert world.event_names()["account.updated"] == 1
     with pytest.raises(NotFound):
-        decide(world.server, "acct_none", status)
+        world.resources.verifications.simulate_decision("acct_none", status)
 
 
 @pytest.mark.parametrize("status", ["pending", "approved"])
 def test_another_decision_after_a_rejection_makes_a_new_verification(
     world: World, status: Any
 ) -> None:
-    decide = world.service.verifications.simulate_decision
-    first = decide(world.server, world.payer.id, "rejected")
+    first = world.resources.verifications.simulate_decision(world.payer.id, "rejected")
     world.system.advance(1)
-    second = decide(world.server, world.payer.id, status)
+    second = world.resources.verifications.simulate_decision(world.payer.id, status)
     assert [item.id for item in listed(world)] == [second.id, first.id]
     assert kyc_of(world) == status
 
 
 def test_what_is_approved_stays_so(world: World) -> None:
-    decide = world.service.verifications.simulate_decision
-    decide(world.server, world.payer.id, "approved")
+    world.resources.verifications.simulate_decision(world.payer.id, "approved")
     for status in ("pending", "rejected"):
         with pytest.raises(InvalidState):
-            decide(world.server, world.payer.id, status)  # type: ignore[arg-type]
+            world.resources.verifications.simulate_decision(world.payer.id, status)  # type: ignore[arg-type]
     assert kyc_of(world) == "approved"
 
 
 def test_a_decision_is_one_of_three(memory_world: World) -> None:
     for status in ("not_started", "done", ""):
         with pytest.raises(ValidationFailed) as caught:
-            memory_world.service.verifications.simulate_decision(
-                memory_world.server,
+            memory_world.resources.verifications.simulate_decision(
                 memory_world.payer.id,
                 status,  # type: ignore[arg-type]
             )
@@ -298,22 +294,22 @@ def test_production_has_no_provider_unless_it_is_given_one(
     world = memory_world
     production = world.service.tenants.system_authority(world.app.environments["production"])
     new = NewAccount(external_user_id="payer", subject_type="business")
-    account = world.service.accounts.create(production, new).account
+    account = world.service.acting_as(production).accounts.create(new).account
     with pytest.raises(CapabilityNotActive):
-        world.service.verifications.start(production, account.id)
+        world.service.acting_as(production).verifications.start(account.id)
     given = PaymentsService(
         world.storage, KeyRing.parse(RING), clock=world.clock, transport=NoTransport(),
         kyc=provider,
     )  # fmt: skip
-    assert given.verifications.start(production, account.id).status == "pending"
+    assert given.acting_as(production).verifications.start(account.id).status == "pending"
     assert provider.asked[0].account_id == account.id
     with pytest.raises(NotFound):
-        given.verifications.list(world.server, account.id)
+        given.acting_as(world.server).verifications.list(account.id)
 
 
 def test_the_hosted_url_shows_in_no_repr(memory_world: World) -> None:
     world = memory_world
-    made = world.service.verifications.start(world.server, world.payer.id)
+    made = world.resources.verifications.start(world.payer.id)
     assert made.hosted_url
     assert made.hosted_url not in repr(made)
     shown = repr(KycCase(reference="r", hosted_url="https://kyc.invalid/x"))
@@ -327,30 +323,40 @@ class TestDecisionsOfTheProvider:
     def test_a_late_approval_of_a_rejected_verification_does_not_approve_the_next(
         self, world: World
     ) -> None:
-        verifications, server, payer = world.service.verifications, world.server, world.payer.id
-        first = verifications.start(server, payer)
-        verifications.decide(server, payer, "rejected", verification_id=first.id)
+        server, payer = world.server, world.payer.id
+        first = world.service.acting_as(server).verifications.start(payer)
+        world.service.acting_as(server).verifications.decide(
+            payer, "rejected", verification_id=first.id
+        )
         world.system.advance(1)
-        second = verifications.start(server, payer)
+        second = world.service.acting_as(server).verifications.start(payer)
         for named in ({"verification_id": first.id}, {"reference": first.reference}):
             with pytest.raises(InvalidState):
-                verifications.decide(server, payer, "approved", **named)  # type: ignore[arg-type]
+                world.service.acting_as(server).verifications.decide(payer, "approved", **named)  # type: ignore[arg-type]
         assert kyc_of(world) == "pending"
-        assert verifications.get(server, second.id).status == "pending"
-        again = verifications.decide(server, payer, "rejected", reference=first.reference)
+        assert world.service.acting_as(server).verifications.read(second.id).status == "pending"
+        again = world.service.acting_as(server).verifications.decide(
+            payer, "rejected", reference=first.reference
+        )
         assert (again.id, again.status) == (first.id, "rejected")
         assert kyc_of(world) == "pending"
-        verifications.decide(server, payer, "approved", reference=second.reference)
+        world.service.acting_as(server).verifications.decide(
+            payer, "approved", reference=second.reference
+        )
         assert kyc_of(world) == "approved"
 
     def test_a_decision_names_one_verification_of_the_account(self, world: World) -> None:
-        verifications, server = world.service.verifications, world.server
-        started = verifications.start(server, world.payer.id)
+        server = world.server
+        started = world.service.acting_as(server).verifications.start(world.payer.id)
         for named in ({}, {"verification_id": started.id, "reference": started.reference}):
             with pytest.raises(ValidationFailed):
-                verifications.decide(server, world.payer.id, "approved", **named)  # type: ignore[arg-type]
+                world.service.acting_as(server).verifications.decide(
+                    world.payer.id, "approved", **named
+                )  # type: ignore[arg-type]
         with pytest.raises(ValidationFailed):
-            verifications.decide(server, world.payer.id, "pending", verification_id=started.id)
+            world.service.acting_as(server).verifications.decide(
+                world.payer.id, "pending", verification_id=started.id
+            )
         for account_id, named in (
             (world.merchant.id, {"verification_id": started.id}),
             (world.merchant.id, {"reference": started.reference}),
@@ -358,14 +364,18 @@ class TestDecisionsOfTheProvider:
             (world.payer.id, {"reference": "none"}),
         ):
             with pytest.raises(NotFound):
-                verifications.decide(server, account_id, "approved", **named)  # type: ignore[arg-type]
+                world.service.acting_as(server).verifications.decide(
+                    account_id, "approved", **named
+                )  # type: ignore[arg-type]
         assert kyc_of(world) == "pending"
 
     def test_a_decision_that_names_nothing_decides_nothing(self, world: World) -> None:
         """An empty text was no name, and what had no reference yet was decided in its place."""
-        verifications, server = world.service.verifications, world.server
-        verifications.simulate_decision(server, world.payer.id, "pending")
+        server = world.server
+        world.service.acting_as(server).verifications.simulate_decision(world.payer.id, "pending")
         for named in ({"verification_id": ""}, {"reference": ""}):
             with pytest.raises(ValidationFailed):
-                verifications.decide(server, world.payer.id, "approved", **named)
+                world.service.acting_as(server).verifications.decide(
+                    world.payer.id, "approved", **named
+                )
         assert kyc_of(world) == "pending"

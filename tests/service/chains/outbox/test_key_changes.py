@@ -43,7 +43,7 @@ class Keyed(SimulatedChain):
 
 @pytest.fixture
 def chain(world: World) -> Keyed:
-    chain = Keyed(BASE, world.service.ports)
+    chain = Keyed(BASE, world.service.parts.ports)
     world.service = world.restarted(chains={BASE: chain})
     return chain
 

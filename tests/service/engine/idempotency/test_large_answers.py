@@ -29,7 +29,7 @@ def asked(body: bytes) -> IdempotentRequest:
 
 def answer_with(world: World, body: bytes) -> None:
     authority, decision = world.server, Decision[Any](None)
-    world.service.ports.committer.commit(
+    world.service.parts.ports.committer.commit(
         authority, lambda tx, id_sequence: decision, idempotent=asked(body)
     )
 
@@ -85,7 +85,7 @@ def test_no_answer_shows_its_body_when_it_is_logged(memory_world: World) -> None
     """Bodies hold signing secrets and client tokens."""
     body = b'{"signingSecret":"whsec_dont_show_me"}'
     idempotent = asked(body)
-    memory_world.service.ports.committer.commit(
+    memory_world.service.parts.ports.committer.commit(
         memory_world.server, lambda tx, id_sequence: Decision(None), idempotent=idempotent
     )
     assert idempotent.response == Response(201, body, "2026-09-09")
@@ -100,7 +100,7 @@ def test_the_fingerprint_is_under_the_seal_and_compared(memory_world: World) -> 
     assert stored(memory_world).fingerprint == "sealed"
     other = attrs.evolve(asked(b""), fingerprint="another")
     with pytest.raises(IdempotencyConflict):
-        memory_world.service.ports.committer.replay(memory_world.server, other)
+        memory_world.service.parts.ports.committer.replay(memory_world.server, other)
 
 
 def test_an_answer_of_an_earlier_release_has_its_fingerprint_beside_it(memory_world: World) -> None:
@@ -114,4 +114,4 @@ def test_an_answer_of_an_earlier_release_has_its_fingerprint_beside_it(memory_wo
     assert replayed.body == b"before"
     other = attrs.evolve(asked(b""), fingerprint="another")
     with pytest.raises(IdempotencyConflict):
-        memory_world.service.ports.committer.replay(memory_world.server, other)
+        memory_world.service.parts.ports.committer.replay(memory_world.server, other)

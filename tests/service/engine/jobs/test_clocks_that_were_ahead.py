@@ -33,14 +33,14 @@ class Ahead:
 
 def send(world: World, service: PaymentsService) -> str:
     new = NewSend(amount="25.00", account_id=world.payer.id, destination=ToWallet(address=WALLET))
-    return service.sends.create(world.server, new).payment.id
+    return service.acting_as(world.server).payments.send(new).payment.id
 
 
 def authorize(world: World, service: PaymentsService) -> str:
     payment = world.payment("25.00", expires_in_s=86_400)
-    option = service.vault_options.create(world.client, payment.payment.id)
-    service.funding.authorize(
-        world.client, payment.payment.id, option.option.id, action_id=option.option.action_id
+    option = service.acting_as(world.client).options.create(payment.payment.id)
+    service.acting_as(world.client).options.authorize(
+        payment.payment.id, option.option.id, action_id=option.option.action_id
     )
     return payment.payment.id
 

@@ -31,7 +31,7 @@ def test_a_service_is_not_ready_while_its_worker_has_too_few_threads(
     queues = [attrs.evolve(it, lease_ms=500, run_limit_ms=300) for it in background_jobs.QUEUES]
     monkeypatch.setattr(background_jobs, "QUEUES", tuple(queues))  # a minute is long for a test
     storage = MemoryStorage()
-    chain = Hanging(BASE, PaymentsService(storage, KeyRing.parse(RING)).ports)
+    chain = Hanging(BASE, PaymentsService(storage, KeyRing.parse(RING)).parts.ports)
     chain.released = threading.Event()
     service = PaymentsService(storage, KeyRing.parse(RING), chains={BASE: chain})
     stuck, worker = threading.Event(), service.worker("production")

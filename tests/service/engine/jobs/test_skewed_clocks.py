@@ -71,7 +71,9 @@ def test_a_payment_whose_attempt_ends_under_a_slower_clock_still_expires(
     world.drain()
     slow = Meanwhile(world)
     world.service = world.restarted(chains={BASE: slow})
-    assert slow.fast.ports.clock.now() > expires_at  # the time is over to one and not to the other
+    assert (
+        slow.fast.parts.ports.clock.now() > expires_at
+    )  # the time is over to one and not to the other
     while world.operation_now(option).status != "failed":
         assert world.paid(id).status == "processing"
         world.advance(1)

@@ -107,7 +107,7 @@ def test_of_two_settles_at_one_moment_one_takes_place(till: Till, same_nonce: bo
 
 def test_a_settle_and_an_authorization_at_one_moment_spend_once(till: Till) -> None:
     quote, world = till.quote(), till.world
-    offered = world.option(till.service.payments.get(world.server, quote.payment_id))
+    offered = world.option(till.service.acting_as(world.server).payments.read(quote.payment_id))
     body = till.body(quote)
 
     def attempt(work: Any) -> bool:

@@ -41,7 +41,7 @@ def test_a_signature_pays_the_quote_from_the_vault(till: Till) -> None:
     assert (settled.signer, settled.operation_id) == (SIGNER.address, operation.id)
     till.world.finish()
     assert till.payment(quote).status == "succeeded"
-    assert till.service.quotes.get(till.world.server, quote.id).is_done
+    assert till.service.acting_as(till.world.server).legacy.read_quote(quote.id).is_done
     assert till.world.held() == (75_000_000, 0, 75_000_000)
     assert till.world.held(till.world.merchant)[0] == 25_000_000
 
@@ -70,7 +70,9 @@ def test_a_transfer_that_fails_gives_the_funds_back_and_the_quote_stays_used(
     assert world.held() == (100_000_000, 0, 100_000_000)
     with pytest.raises(ActionAlreadyUsed):
         till.settle(quote, nonce=2)
-    world.authorize(world.option(till.service.payments.get(world.server, quote.payment_id)))
+    world.authorize(
+        world.option(till.service.acting_as(world.server).payments.read(quote.payment_id))
+    )
     world.finish()
     assert (till.payment(quote).status, world.held()[0]) == ("succeeded", 75_000_000)
 
@@ -79,7 +81,9 @@ def test_a_quote_across_chains_is_settled_on_its_source(memory_till: Till) -> No
     quote = memory_till.quote(destination_chain_id=POLYGON)
     memory_till.settle(quote)
     memory_till.world.finish()
-    assert memory_till.service.quotes.get(memory_till.world.server, quote.id).is_done
+    assert (
+        memory_till.service.acting_as(memory_till.world.server).legacy.read_quote(quote.id).is_done
+    )
 
 
 def test_it_is_a_transaction_of_the_payer_of_its_own_type(till: Till) -> None:
@@ -87,12 +91,12 @@ def test_it_is_a_transaction_of_the_payer_of_its_own_type(till: Till) -> None:
     operation = till.settle(till.quote())
     other = world.authorized()
     world.finish()
-    transactions = till.service.legacy_transactions
+    transactions = till.service.acting_as(world.server).legacy
     found = {
         type: [
             (one.id, one.type, one.status)
-            for one in transactions.list(
-                world.server, world.payer.id, Filters(type=type)
+            for one in transactions.list_transactions(
+                world.payer.id, Filters(type=type)
             ).transactions
         ]
         for type in ("settlement", "payment", "deposit", None)
@@ -103,7 +107,7 @@ def test_it_is_a_transaction_of_the_payer_of_its_own_type(till: Till) -> None:
     assert found["payment"] == [paid]
     assert found["deposit"] == []
     assert sorted(found[None]) == sorted([settled, paid])
-    read = transactions.get(world.server, settled[0])
+    read = transactions.read_transaction(settled[0])
     assert (read.type, read.payer.account_id) == ("settlement", world.payer.id)
     assert read.payee.account_id == world.merchant.id
 
@@ -186,10 +190,10 @@ def test_a_wallet_that_is_not_proven_signs_nothing(memory_world: World) -> None:
 def test_a_wallet_that_is_unlinked_meanwhile_signs_nothing(memory_till: Till) -> None:
     till, world = memory_till, memory_till.world
     quote = till.quote()
-    [wallet] = till.service.wallets.list(world.server, world.payer.id).records
+    [wallet] = till.service.acting_as(world.server).wallets.list(world.payer.id).records
 
     def unlink(call: Any) -> Any:
-        till.service.wallets.remove(world.server, world.payer.id, wallet.id)
+        till.service.acting_as(world.server).wallets.remove(world.payer.id, wallet.id)
         return call()
 
     storage = FaultyStorage(world.storage, 1, unlink, ("transact",))
@@ -207,11 +211,11 @@ def test_what_v2_refuses_is_refused(memory_till: Till) -> None:
     with pytest.raises(PolicyInactive):
         till.settle(quote)
     world.pause_policy("active")
-    till.service.accounts.update(world.server, world.payer.id, status="suspended")
+    till.service.acting_as(world.server).accounts.change(world.payer.id, status="suspended")
     with pytest.raises(AccountSuspended):
         till.settle(quote)
-    till.service.accounts.update(world.server, world.payer.id, status="active")
-    till.service.payments.cancel(world.server, quote.payment_id)
+    till.service.acting_as(world.server).accounts.change(world.payer.id, status="active")
+    till.service.acting_as(world.server).payments.cancel(quote.payment_id)
     with pytest.raises(InvalidState):
         till.settle(quote)
     late = till.quote()
@@ -225,12 +229,12 @@ def test_a_quote_that_was_paid_otherwise_is_not_paid_again(memory_till: Till) ->
     """From a wallet, or from the vault by v2: one of them takes the quote."""
     till, world = memory_till, memory_till.world
     quote = till.quote()
-    world.pay(till.service.payments.get(world.server, quote.payment_id), "25.00")
+    world.pay(till.service.acting_as(world.server).payments.read(quote.payment_id), "25.00")
     world.finish()
     with pytest.raises(InvalidState):
         till.settle(quote)
     by_v2 = till.quote()
-    details = till.service.payments.get(world.server, by_v2.payment_id)
+    details = till.service.acting_as(world.server).payments.read(by_v2.payment_id)
     world.authorize(world.option(details))
     with pytest.raises(OptionLocked):
         till.settle(by_v2)
@@ -241,7 +245,7 @@ def test_a_quote_that_was_paid_otherwise_is_not_paid_again(memory_till: Till) ->
 def test_an_option_of_v2_that_was_not_authorized_gives_way(memory_till: Till) -> None:
     till, world = memory_till, memory_till.world
     quote = till.quote()
-    offered = world.option(till.service.payments.get(world.server, quote.payment_id))
+    offered = world.option(till.service.acting_as(world.server).payments.read(quote.payment_id))
     till.settle(quote)
     assert world.option_now(offered).selection_status == "superseded"
     with pytest.raises(PaymentsError):
@@ -254,7 +258,7 @@ def test_an_option_of_v2_that_was_not_authorized_gives_way(memory_till: Till) ->
 def test_the_rest_of_a_short_quote_is_settled(memory_till: Till) -> None:
     till, world = memory_till, memory_till.world
     quote = till.quote()
-    world.pay(till.service.payments.get(world.server, quote.payment_id), "10.00")
+    world.pay(till.service.acting_as(world.server).payments.read(quote.payment_id), "10.00")
     world.finish()
     assert till.settle(quote).amount == 15_000_000
     world.finish()
@@ -265,7 +269,7 @@ def test_a_wallet_that_pays_while_the_vault_does_is_paid_back(memory_till: Till)
     """Both transfers are under way at once: the second is excess, and goes back to its sender."""
     till, world = memory_till, memory_till.world
     quote = till.quote()
-    details = till.service.payments.get(world.server, quote.payment_id)
+    details = till.service.acting_as(world.server).payments.read(quote.payment_id)
     till.settle(quote)
     world.pay(details, "25.00")
     world.finish()
@@ -282,7 +286,9 @@ def test_a_wallet_that_pays_while_the_vault_does_is_paid_back(memory_till: Till)
 def test_a_chain_without_the_payers_vault(memory_till: Till) -> None:
     till = memory_till
     quote = till.quote()
-    for vault in till.service.accounts.get(till.world.server, till.world.payer.id).vaults:
+    for vault in (
+        till.service.acting_as(till.world.server).accounts.read(till.world.payer.id).vaults
+    ):
         if vault.chain_id == BASE:
             write(till.world.storage, till.world.environment_id, lambda tx, v=vault: tx.delete(v))
     with pytest.raises(UnsupportedChain):

@@ -84,10 +84,10 @@ def link_contract(till: Till, account: Any, *chain_ids: int) -> PaymentsService:
     everywhere = {id: Yes(chain, None) for id, chain in till.service.chains.items()}
     service = till.world.restarted(chains=everywhere)
     for chain_id in chain_ids:
-        asked = service.wallets.challenge(
-            till.world.server, account.id, CONTRACT, "evm", chain_id=chain_id
+        asked = service.acting_as(till.world.server).wallets.create_challenge(
+            account.id, CONTRACT, "evm", chain_id=chain_id
         )
-        service.wallets.add(till.world.server, account.id, asked.id, "0x0102")
+        service.acting_as(till.world.server).wallets.add(account.id, asked.id, "0x0102")
     return service
 
 
@@ -115,7 +115,7 @@ def test_a_contract_wallet_signs_only_on_a_chain_that_it_is_verified_on(
 def proven_otherwise(till: Till, **proof: Any) -> Wallet:
     """The payer's wallet, with another proof than its key's."""
     world = till.world
-    [linked] = world.service.accounts.get(world.server, world.payer.id).wallets
+    [linked] = world.resources.accounts.read(world.payer.id).wallets
     changed = attrs.evolve(linked, key_proof=False, **proof)
     write(world.storage, world.environment_id, lambda tx: tx.replace(changed))
     return changed
@@ -147,8 +147,10 @@ def test_a_contract_speaks_for_an_earlier_releases_wallet_once_it_is_linked_agai
     body = {**till.body(till.quote()), "signature": "0x0102"}
     with pytest.raises(ValidationFailed):
         till.send(body, service)
-    asked = service.wallets.challenge(world.server, world.payer.id, SIGNER.address, "evm")
-    service.wallets.add(world.server, world.payer.id, asked.id, "0x0102")
+    asked = service.acting_as(world.server).wallets.create_challenge(
+        world.payer.id, SIGNER.address, "evm"
+    )
+    service.acting_as(world.server).wallets.add(world.payer.id, asked.id, "0x0102")
     till.send(body, service)
     assert len(till.settled()) == 1
 

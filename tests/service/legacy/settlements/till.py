@@ -70,8 +70,7 @@ class Till:
     def link(self, wallet: EvmWallet, account: Any = None) -> None:
         text = f"Link my wallet {wallet.number}."
         owner = account or self.world.payer
-        self.service.wallets.add_by_message(
-            self.world.server,
+        self.service.acting_as(self.world.server).wallets.add_by_message(
             owner.id,
             MessageSignature(
                 chain_type="evm", address=wallet.address, message=text, signature=wallet.sign(text)
@@ -85,7 +84,7 @@ class Till:
         more.setdefault("source_chain_id", BASE)
         more.setdefault("destination_chain_id", BASE)
         new = NewQuote(amount=amount, **more)
-        return self.service.quotes.create(self.world.server, new).quote
+        return self.service.acting_as(self.world.server).legacy.create_quote(new).quote
 
     @property
     def deadline(self) -> int:
@@ -112,9 +111,9 @@ class Till:
     def send(
         self, body: Any, service: PaymentsService | None = None, idempotency_key: Any = None
     ) -> FundingOperation:
-        settlements = (service or self.service).settlements
+        legacy = (service or self.service).acting_as(self.world.server).legacy
         request = request_of(body)
-        return settlements.settle(self.world.server, request, idempotency_key=idempotency_key)
+        return legacy.settle(request, idempotency_key=idempotency_key)
 
     def faults_of(self, body: Any) -> list[str]:
         """The fields for which a body is refused."""

@@ -12,9 +12,9 @@ FULL = atomic("25.00")
 
 def look(payer: Payer) -> CheckoutPage:
     service = payer.world.service
-    url = service.links.build_url(payer.paid())
+    url = service.parts.links.build_url(payer.paid())
     assert url is not None
-    return service.checkout.get_page(url.rpartition("/")[2], mode="sandbox")
+    return service.checkout.read_page(url.rpartition("/")[2], mode="sandbox")
 
 
 class TestATransferThatThePayerNamed:

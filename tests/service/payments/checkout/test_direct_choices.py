@@ -92,14 +92,14 @@ class TestWhatIsRefused:
     def test_an_accounts_call_with_an_option_that_has_no_account(self, world: World) -> None:
         payer = Payer(world)
         option = payer.option()
-        options = world.service.vault_options
-        for call in (options.get, options.refresh):
+        options = world.service.acting_as(world.client).options
+        for call in (options.read, options.refresh):
             with pytest.raises(NotFound):
-                call(world.client, payer.id, option.option.id)
-        assert options.list(world.client, payer.id) == ()
+                call(payer.id, option.option.id)
+        assert options.list(payer.id) == ()
         with pytest.raises(NotFound):
-            world.service.funding.authorize(
-                world.client, payer.id, option.option.id, action_id="action_" + "a" * 24
+            world.service.acting_as(world.client).options.authorize(
+                payer.id, option.option.id, action_id="action_" + "a" * 24
             )
 
     def test_an_option_of_another_payment_and_one_that_never_was(self, world: World) -> None:
@@ -107,22 +107,28 @@ class TestWhatIsRefused:
         foreign = other.option()
         vault = world.option(payer.payment)
         for id in (foreign.option.id, vault.option.id, "pay_option_" + "A" * 24):
-            public_options = world.service.public_options
-            for call in (public_options.get, public_options.select, public_options.refresh):
+            options = world.service.acting_as(payer.authority).public_options
+            for call in (options.read, options.select, options.refresh):
                 with pytest.raises(NotFound):
-                    call(payer.authority, payer.id, id)
+                    call(payer.id, id)
 
     def test_another_payments_authority(self, world: World) -> None:
         payer, other = Payer(world), Payer(world)
         option = payer.option()
-        public_options, checkout = world.service.public_options, world.service.checkout
+        checkout = world.service.acting_as(other.authority).public_payments
         for call in (
-            lambda: public_options.get(other.authority, payer.id, option.option.id),
-            lambda: public_options.select(other.authority, payer.id, option.option.id),
-            lambda: public_options.create(other.authority, payer.id, method="direct"),
-            lambda: public_options.list_methods(other.authority, payer.id),
-            lambda: checkout.get_payment(other.authority, payer.id),
-            lambda: checkout.get_state(other.authority, payer.id),
+            lambda: world.service.acting_as(other.authority).public_options.read(
+                payer.id, option.option.id
+            ),
+            lambda: world.service.acting_as(other.authority).public_options.select(
+                payer.id, option.option.id
+            ),
+            lambda: world.service.acting_as(other.authority).public_options.create(
+                payer.id, method="direct"
+            ),
+            lambda: world.service.acting_as(other.authority).public_payments.list_methods(payer.id),
+            lambda: checkout.read(payer.id),
+            lambda: checkout.read_state(payer.id),
         ):
             with pytest.raises(Unauthorized):
                 call()
@@ -136,7 +142,7 @@ class TestWhatIsRefused:
         left = [name for name in PRODUCTS if name != off]
         world.service.tenants.set_products(world.environment_id, left)
         with pytest.raises(EntitlementRequired):
-            world.service.public_options.create(authority, payer.id, method="direct")
+            world.service.acting_as(authority).public_options.create(payer.id, method="direct")
         assert payer.paid().option_ids == ()
 
     def test_any_change_of_a_payment_that_was_covered(self, world: World) -> None:
@@ -424,7 +430,7 @@ class TestAPartThatIsNoDust:
         assert payer.paid().counted == FULL
 
     def test_what_covers_with_tolerance_locks(self, world: World) -> None:
-        world.service.payment_settings.replace(world.server, PaymentTerms(tolerance_bps=1_000))
+        world.resources.payment_settings.replace(PaymentTerms(tolerance_bps=1_000))
         payer = Payer(world)
         payer.pay("22.49")
         world.advance(20)
@@ -476,12 +482,14 @@ def test_a_retry_makes_no_second_option(world: World) -> None:
 def test_the_partner_sees_the_option_on_the_payment(world: World) -> None:
     payer = Payer(world)
     option = payer.option()
-    [shown] = world.service.payments.get(world.server, payer.id).options
+    [shown] = world.resources.payments.read(payer.id).options
     assert shown.option == payer.now(option)
 
 
 def test_a_trusted_library_user_may_act_for_the_payer(world: World) -> None:
     payer = Payer(world)
     trusted = world.service.tenants.system_authority(world.environment_id)
-    created = world.service.public_options.create(trusted, payer.id, method="direct", chain_id=BASE)
+    created = world.service.acting_as(trusted).public_options.create(
+        payer.id, method="direct", chain_id=BASE
+    )
     assert payer.status(created)[0] == "pending"

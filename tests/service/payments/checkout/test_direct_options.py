@@ -277,7 +277,7 @@ class TestTheEndOfThePayment:
     def test_it_was_cancelled(self, world: World) -> None:
         payer = Payer(world)
         option = payer.select(payer.option())
-        details = world.service.payments.cancel(world.server, payer.id)
+        details = world.resources.payments.cancel(payer.id)
         assert [item.option.status for item in details.options] == ["cancelled"]
         assert payer.status(option) == ("cancelled", "selected", 0)
         for action in (
@@ -297,5 +297,5 @@ class TestTheEndOfThePayment:
         payer.pay()
         world.run()
         with pytest.raises(InvalidState):
-            world.service.payments.cancel(world.server, payer.id)
+            world.resources.payments.cancel(payer.id)
         assert payer.status(option)[0] == "processing"

@@ -66,13 +66,13 @@ def test_a_choice_an_authorization_and_a_cancellation_at_once_end_in_one_way(
             [
                 lambda payer=payer, option=option: payer.select(option),
                 lambda vault=vault: world.authorize(vault),
-                lambda payer=payer: world.service.payments.cancel(world.server, payer.id),
+                lambda payer=payer: world.resources.payments.cancel(payer.id),
             ]
         )
         found = payer.paid()
         if found.authorized:
             assert (found.status, found.selected_option_id) == ("processing", vault.option.id)
-            world.service.payments.cancel(world.server, payer.id)
+            world.resources.payments.cancel(payer.id)
         assert world.held()[1] == 0
 
 

@@ -27,7 +27,7 @@ SAFE = string.ascii_letters + string.digits + "-_"
 
 
 def code_of(payer: Payer) -> str:
-    url = payer.world.service.links.build_url(payer.payment.payment)
+    url = payer.world.service.parts.links.build_url(payer.payment.payment)
     assert url is not None
     head, _, code = url.rpartition("/")
     assert head == "http://127.0.0.1:8080/pay"
@@ -35,7 +35,7 @@ def code_of(payer: Payer) -> str:
 
 
 def exchanged(world: World, code: str) -> tuple[str, str, int]:
-    found = world.service.checkout.exchange(code, mode="sandbox")
+    found = world.service.checkout.exchange_link(code, mode="sandbox")
     return found.payment_id, found.client_secret, found.expires_at
 
 
@@ -67,7 +67,7 @@ class TestALink:
         self, world: World
     ) -> None:
         cancelled, paid = Payer(world, expires_in_s=300), Payer(world, expires_in_s=300)
-        world.service.payments.cancel(world.server, cancelled.id)
+        world.resources.payments.cancel(cancelled.id)
         paid.pay()
         world.finish()
         assert paid.paid().status == "succeeded"
@@ -99,7 +99,7 @@ class TestALink:
 
     def test_of_another_mode_is_not_found(self, world: World) -> None:
         with pytest.raises(NotFound) as caught:
-            world.service.checkout.exchange(code_of(Payer(world)), mode="production")
+            world.service.checkout.exchange_link(code_of(Payer(world)), mode="production")
         assert caught.value.resource == "payment link"
 
     @pytest.mark.parametrize("off", ["payments", "public_checkout"])
@@ -119,7 +119,7 @@ class TestALink:
         stored = str(payer.paid())
         assert code not in stored
         assert code[24:] not in stored
-        [digest, *_] = world.service.links.candidate_digests(code)
+        [digest, *_] = world.service.parts.links.candidate_digests(code)
         assert code[24:] not in str(world.get(PaymentLink, digest))
 
 
@@ -154,7 +154,7 @@ def tampered(secret: str) -> Iterator[str]:
 class TestASecret:
     def test_opens_its_payment_after_expiry_and_cancellation(self, world: World) -> None:
         expired, cancelled = Payer(world, expires_in_s=300), Payer(world)
-        world.service.payments.cancel(world.server, cancelled.id)
+        world.resources.payments.cancel(cancelled.id)
         world.advance(310)
         assert expired.details().payment.status == "expired"
         assert cancelled.details().payment.status == "cancelled"
@@ -193,7 +193,7 @@ class TestASecret:
         payer = Payer(world)
         claims = claims_of(world, payer.id)
         forged = Tokens(KeyRing.parse(KeyRing.generate())).payment_secret(claims)
-        tokens = world.service.ports.tokens
+        tokens = world.service.parts.ports.tokens
         kinds = [tokens.mint(prefix, claims) for prefix in ("cat_", "cst_", f"{payer.id}_secret_")]
         for secret in (forged, *kinds[:2], world.secret):
             with pytest.raises(Unauthorized):
@@ -203,7 +203,7 @@ class TestASecret:
         self, world: World
     ) -> None:
         payer = Payer(world)
-        tokens = world.service.ports.tokens
+        tokens = world.service.parts.ports.tokens
         nowhere = tokens.payment_secret(
             claims_of(world, payer.id, environment_id="env_" + "A" * 24)
         )
@@ -216,11 +216,11 @@ class TestASecret:
 
     def test_of_another_environment_finds_no_payment_there(self, world: World) -> None:
         payer, other = Payer(world), World(world.storage).open("other")
-        secret = world.service.ports.tokens.payment_secret(
+        secret = world.service.parts.ports.tokens.payment_secret(
             claims_of(world, payer.id, environment_id=other.environment_id)
         )
         with pytest.raises(NotFound):
-            world.service.checkout.get_payment(authority_of(world, secret), payer.id)
+            world.service.acting_as(authority_of(world, secret)).public_payments.read(payer.id)
 
 
 def test_a_payers_call_without_a_payment_is_nobodys(memory_world: World) -> None:

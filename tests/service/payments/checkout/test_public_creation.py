@@ -48,12 +48,12 @@ OPEN = PaymentTerms(
 
 
 def set_terms(world: World, **changes: Any) -> None:
-    world.service.payment_settings.replace(world.server, attrs.evolve(OPEN, **changes))
+    world.resources.payment_settings.replace(attrs.evolve(OPEN, **changes))
 
 
 def visitor(world: World, origin: str | None = ORIGIN, *, app_id: str = "") -> Authority:
     """Somebody with a page open that names the app."""
-    shop = world.service.public_payments.get_shop(app_id or world.app.id, mode="sandbox")
+    shop = world.service.checkout.read_shop(app_id or world.app.id, mode="sandbox")
     return Authority(
         requirement=PUBLIC_CREATION,
         environment=shop.environment,
@@ -69,7 +69,9 @@ def asked(amount: str = "25.00", address: str = WALLET, **more: Any) -> NewPubli
 def create(
     world: World, new: NewPublicPayment | None = None, who: Authority | None = None, **more: Any
 ) -> PaymentDetails:
-    return world.service.public_payments.create(who or visitor(world), new or asked(), **more)
+    return world.service.acting_as(who or visitor(world)).public_payments.create(
+        new or asked(), **more
+    )
 
 
 def refused(error: type[PaymentsError], world: World, *given: Any) -> PaymentsError:
@@ -120,7 +122,7 @@ def test_a_payment_is_created_and_paid_to_the_wallet(shop: World) -> None:
     assert (payment.metadata, payment.description) == (None, None)
     secret = created.client_secret
     assert secret is not None
-    claims = shop.service.ports.tokens.read_payment_secret(secret)
+    claims = shop.service.parts.ports.tokens.read_payment_secret(secret)
     assert claims == Claims(shop.environment_id, payment.id, payment.api_version, 0)
     shop.pay(created, "25.00", source=STRANGER)
     shop.finish()
@@ -144,19 +146,19 @@ def test_it_stays_what_it_is_when_the_settings_change(shop: World) -> None:
 
 def test_the_partner_lists_and_cancels_it_like_any_other(shop: World) -> None:
     created = create(shop)
-    [listed] = shop.service.payments.list(shop.server).records
+    [listed] = shop.resources.payments.list().records
     assert listed.payment.id == created.payment.id
-    assert shop.service.payments.list(shop.server, account_id=shop.merchant.id).records == ()
-    shop.service.payments.cancel(shop.server, created.payment.id)
+    assert shop.resources.payments.list(account_id=shop.merchant.id).records == ()
+    shop.resources.payments.cancel(created.payment.id)
     assert shop.paid(created.payment.id).status == "cancelled"
 
 
 class TestTheApp:
     def test_stands_for_its_environment_of_this_mode(self, shop: World) -> None:
-        found = shop.service.public_payments.get_shop(shop.app.id, mode="sandbox")
+        found = shop.service.checkout.read_shop(shop.app.id, mode="sandbox")
         assert found.environment.id == shop.environment_id
         assert found.terms == attrs.evolve(OPEN)
-        live = shop.service.public_payments.get_shop(shop.app.id, mode="production")
+        live = shop.service.checkout.read_shop(shop.app.id, mode="production")
         assert live.environment.id == shop.app.environments["production"]
         assert not live.terms.enabled
 
@@ -173,7 +175,7 @@ class TestTheApp:
             "directory",
         ):
             with pytest.raises(NotFound) as caught:
-                shop.service.public_payments.get_shop(id, mode="sandbox")
+                shop.service.checkout.read_shop(id, mode="sandbox")
             assert (type(caught.value), caught.value.resource) == (NotFound, "app")
 
     @pytest.mark.parametrize("product", ["payments", "public_checkout"])
@@ -220,8 +222,9 @@ class TestTheOrigin:
         tenants = shop.service.tenants
         other = tenants.create_app("Other", "other")
         theirs = "https://other.example"
-        shop.service.payment_settings.replace(
-            tenants.system_authority(other.environments["sandbox"]),
+        shop.service.acting_as(
+            tenants.system_authority(other.environments["sandbox"])
+        ).payment_settings.replace(
             attrs.evolve(OPEN, allowed_origins=(theirs,)),
         )
         assert visitor(shop, theirs, app_id=other.id).environment.app_id == other.id
@@ -242,8 +245,9 @@ class TestTheDestination:
         tenants = shop.service.tenants
         other = tenants.create_app("Other", "other")
         wallet = AllowedWallet(chain_id=BASE, address=STRANGER)
-        shop.service.payment_settings.replace(
-            tenants.system_authority(other.environments["sandbox"]),
+        shop.service.acting_as(
+            tenants.system_authority(other.environments["sandbox"])
+        ).payment_settings.replace(
             attrs.evolve(OPEN, allowed_destinations=(wallet,)),
         )
         assert create(shop, asked(address=STRANGER), visitor(shop, app_id=other.id))
@@ -380,7 +384,7 @@ def test_who_retries_is_the_app_with_the_origin() -> None:
 def test_a_commit_whose_answer_is_lost_makes_one_payment(memory_shop: World, fault: Any) -> None:
     who = visitor(memory_shop)
     faulty = FaultyStorage(memory_shop.storage, 1, fault, ("transact",))
-    made = memory_shop.restarted(faulty).public_payments.create(who, asked())
+    made = memory_shop.restarted(faulty).acting_as(who).public_payments.create(asked())
     assert faulty.had_its_fault
     assert stored(memory_shop)[0] == 1
     assert memory_shop.paid(made.payment.id).status == "awaiting_payment"
@@ -411,7 +415,7 @@ def test_settings_that_close_the_shop_and_a_creation_take_turns(shop: World) -> 
 def test_no_account_is_made_or_asked_for(shop: World) -> None:
     """An account whose external user id is that of nobody stays out of it."""
     new = NewAccount(external_user_id="null", subject_type="individual")
-    shop.service.accounts.create(shop.server, new)
+    shop.resources.accounts.create(new)
     created = create(shop)
     assert created.payment.account_id is None
     assert {event.account_id for event in shop.events(created.payment.id)} == {None}

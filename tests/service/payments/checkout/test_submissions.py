@@ -75,7 +75,7 @@ class TestAHintThatIsRight:
         escrow = str(payer.paid().escrow_address)
         hash = world.chain.transfer(USDC.address, None, escrow, FULL, "later")
         assert hash == coming("later")
-        world.service.scanner("sandbox").wake(BASE)
+        world.service.parts.scanner("sandbox").wake(BASE)
         world.run()
         assert payer.status(option)[0] == "processing"  # not only at the hint's next look
         world.finish()

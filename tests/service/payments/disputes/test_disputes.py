@@ -56,20 +56,19 @@ def disputes(world: World) -> list[str]:
 def test_a_session_follows_its_payment(world: World) -> None:
     option = world.option(world.payment())
     payment = world.paid(option.option.payment_id)
-    read = world.service.disputes.get_session
-    assert read(world.server, payment.session_id).status == "open"
+    assert world.resources.sessions.read(payment.session_id).status == "open"
     world.authorize(option)
-    assert read(world.server, payment.session_id).status == "pending"
+    assert world.resources.sessions.read(payment.session_id).status == "pending"
     world.finish()
-    session = read(world.server, payment.session_id)
+    session = world.resources.sessions.read(payment.session_id)
     assert (session.status, session.id) == ("settled", payment.session_id)
     assert (session.payment, session.dispute) == (world.paid(payment.id), None)
 
 
 def test_a_settled_session_is_disputed_and_stays_settled(world: World) -> None:
     payment = settled(world)
-    session = world.service.disputes.flag(
-        world.server, payment.session_id, reason="not delivered", description="Nothing came."
+    session = world.resources.sessions.flag_dispute(
+        payment.session_id, reason="not delivered", description="Nothing came."
     )
     assert session.status == "settled"
     dispute = session.dispute
@@ -77,7 +76,7 @@ def test_a_settled_session_is_disputed_and_stays_settled(world: World) -> None:
     assert (dispute.id, dispute.payment_id) == (payment.session_id, payment.id)
     assert (dispute.status, dispute.reason) == ("flagged", "not delivered")
     assert (dispute.description, dispute.created_at) == ("Nothing came.", world.clock.now())
-    stored = world.service.disputes.get_session(world.server, payment.session_id)
+    stored = world.resources.sessions.read(payment.session_id)
     assert stored.dispute is not None
     assert stored.dispute == attrs.evolve(dispute, version=1, schema=stored.dispute.schema)
     assert stored.status == "settled"
@@ -93,18 +92,18 @@ def test_a_settled_session_is_disputed_and_stays_settled(world: World) -> None:
 @pytest.mark.parametrize("resolution", ["won", "lost", "withdrawn"])
 def test_a_dispute_is_resolved_once(world: World, resolution: str) -> None:
     session_id = settled(world).session_id
-    service = world.service.disputes
-    service.flag(world.server, session_id, reason="r")
+    service = world.resources.sessions
+    service.flag_dispute(session_id, reason="r")
     world.advance(60)
-    ended = service.resolve(world.server, session_id, resolution=resolution, note="done")  # type: ignore[arg-type]
+    ended = service.resolve_dispute(session_id, resolution=resolution, note="done")  # type: ignore[arg-type]
     dispute = ended.dispute
     assert dispute is not None
     assert (dispute.status, dispute.resolution, dispute.note) == ("resolved", resolution, "done")
     assert dispute.resolved_at == world.clock.now() == dispute.created_at + 60_000
     assert ended.status == "settled"
     for call in (
-        lambda: service.resolve(world.server, session_id, resolution="won"),
-        lambda: service.flag(world.server, session_id, reason="again"),
+        lambda: service.resolve_dispute(session_id, resolution="won"),
+        lambda: service.flag_dispute(session_id, reason="again"),
     ):
         with pytest.raises(InvalidState) as caught:
             call()
@@ -117,16 +116,16 @@ def test_what_is_not_settled_cannot_be_disputed(world: World) -> None:
     session_id = world.paid(option.option.payment_id).session_id
     for status in ("open", "pending"):
         with pytest.raises(InvalidState) as caught:
-            world.service.disputes.flag(world.server, session_id, reason="r")
+            world.resources.sessions.flag_dispute(session_id, reason="r")
         assert caught.value.details == {
             "resource": "session", "status": status, "action": "dispute",
         }  # fmt: skip
         if status == "open":
             world.authorize(option)
     cancelled = world.payment().payment
-    world.service.payments.cancel(world.server, cancelled.id)
+    world.resources.payments.cancel(cancelled.id)
     with pytest.raises(InvalidState) as caught:
-        world.service.disputes.flag(world.server, cancelled.session_id, reason="r")
+        world.resources.sessions.flag_dispute(cancelled.session_id, reason="r")
     assert caught.value.status == "expired"
     assert not disputes(world)
 
@@ -134,17 +133,17 @@ def test_what_is_not_settled_cannot_be_disputed(world: World) -> None:
 def test_a_session_without_a_dispute_has_none_to_resolve(world: World) -> None:
     session_id = settled(world).session_id
     with pytest.raises(InvalidState) as caught:
-        world.service.disputes.resolve(world.server, session_id, resolution="won")
+        world.resources.sessions.resolve_dispute(session_id, resolution="won")
     assert caught.value.status == "undisputed"
     assert not disputes(world)
 
 
 def test_a_dispute_outlives_the_refund_of_its_payment(world: World) -> None:
     payment = settled(world)
-    service = world.service.disputes
-    service.flag(world.server, payment.session_id, reason="r")
+    service = world.resources.sessions
+    service.flag_dispute(payment.session_id, reason="r")
     change(world, payment, status="refunded")
-    session = service.resolve(world.server, payment.session_id, resolution="lost")
+    session = service.resolve_dispute(payment.session_id, resolution="lost")
     assert session.status == "refunded"
     assert session.dispute is not None
     assert session.dispute.status == "resolved"
@@ -154,11 +153,11 @@ def test_a_dispute_outlives_the_refund_of_its_payment(world: World) -> None:
 def test_only_a_receive_payment_has_a_session(world: World, intent: str) -> None:
     payment = settled(world)
     change(world, payment, intent=intent)
-    service, session_id = world.service.disputes, payment.session_id
+    service, session_id = world.resources.sessions, payment.session_id
     for call in (
-        lambda: service.get_session(world.server, session_id),
-        lambda: service.flag(world.server, session_id, reason="r"),
-        lambda: service.resolve(world.server, session_id, resolution="won"),
+        lambda: service.read(session_id),
+        lambda: service.flag_dispute(session_id, reason="r"),
+        lambda: service.resolve_dispute(session_id, resolution="won"),
     ):
         with pytest.raises(NotFound) as caught:
             call()
@@ -169,23 +168,23 @@ def test_another_tenants_session_looks_like_none(storage: Storage) -> None:
     world = World(storage).open()
     session_id = world.payment().payment.session_id
     stranger = World(storage).open("other")
-    service = stranger.service.disputes
+    service = stranger.service.acting_as(stranger.server).sessions
     for id in (session_id, NO_SESSION):
         for call in (
-            lambda id=id: service.get_session(stranger.server, id),
-            lambda id=id: service.flag(stranger.server, id, reason="r"),
-            lambda id=id: service.resolve(stranger.server, id, resolution="won"),
+            lambda id=id: service.read(id),
+            lambda id=id: service.flag_dispute(id, reason="r"),
+            lambda id=id: service.resolve_dispute(id, resolution="won"),
         ):
             with pytest.raises(NotFound) as caught:
                 call()
             assert caught.value.resource == "session"
-    assert world.service.disputes.get_session(world.server, session_id).id == session_id
+    assert world.resources.sessions.read(session_id).id == session_id
 
 
 def test_faults_are_reported_at_once_and_nothing_is_stored(memory_world: World) -> None:
     world = memory_world
     session_id = settled(world).session_id
-    service = world.service.disputes
+    service = world.resources.sessions
     for reason, description, paths in (
         ("", None, ["reason"]),
         ("x" * 513, "", ["reason"]),
@@ -193,28 +192,28 @@ def test_faults_are_reported_at_once_and_nothing_is_stored(memory_world: World) 
         ("", "x" * 2_049, ["reason", "description"]),
     ):
         with pytest.raises(ValidationFailed) as caught:
-            service.flag(world.server, session_id, reason=reason, description=description)
+            service.flag_dispute(session_id, reason=reason, description=description)
         assert [fault.path for fault in caught.value.fields] == paths
-    assert service.get_session(world.server, session_id).dispute is None
-    service.flag(world.server, session_id, reason="x" * 512, description="x" * 2_048)
+    assert service.read(session_id).dispute is None
+    service.flag_dispute(session_id, reason="x" * 512, description="x" * 2_048)
     for resolution, note, paths in (
         ("draw", None, ["resolution"]),
         ("won", "x" * 1_025, ["note"]),
         ("", "x" * 1_025, ["resolution", "note"]),
     ):
         with pytest.raises(ValidationFailed) as caught:
-            service.resolve(world.server, session_id, resolution=resolution, note=note)  # type: ignore[arg-type]
+            service.resolve_dispute(session_id, resolution=resolution, note=note)  # type: ignore[arg-type]
         assert [fault.path for fault in caught.value.fields] == paths
     assert disputes(world) == ["dispute.flagged: flagged"]
-    service.resolve(world.server, session_id, resolution="won", note="x" * 1_024)
+    service.resolve_dispute(session_id, resolution="won", note="x" * 1_024)
 
 
 def test_of_many_at_once_one_flags_and_one_resolves(world: World) -> None:
     session_id = settled(world).session_id
-    service, server = world.service.disputes, world.server
-    outcomes = at_once([lambda: service.flag(server, session_id, reason="r")] * THREADS)
+    sessions = world.resources.sessions
+    outcomes = at_once([lambda: sessions.flag_dispute(session_id, reason="r")] * THREADS)
     assert kinds(outcomes) == {"PaymentSession": 1, "InvalidState": THREADS - 1}
-    outcomes = at_once([lambda: service.resolve(server, session_id, resolution="won")] * THREADS)
+    outcomes = at_once([lambda: sessions.resolve_dispute(session_id, resolution="won")] * THREADS)
     assert kinds(outcomes) == {"PaymentSession": 1, "InvalidState": THREADS - 1}
     assert disputes(world) == ["dispute.flagged: flagged", "dispute.resolved: resolved"]
 
@@ -224,11 +223,11 @@ def test_a_commit_without_an_answer_is_not_made_twice(world: World, fault: objec
     session_id = settled(world).session_id
     for resolving in (False, True):
         faulty = FaultyStorage(world.storage, 1, fault, ("transact",))  # type: ignore[arg-type]
-        service, server = world.restarted(faulty).disputes, world.server
+        sessions = world.restarted(faulty).acting_as(world.server).sessions
         if resolving:
-            session = service.resolve(server, session_id, resolution="won")
+            session = sessions.resolve_dispute(session_id, resolution="won")
         else:
-            session = service.flag(server, session_id, reason="r")
+            session = sessions.flag_dispute(session_id, reason="r")
         assert faulty.had_its_fault
         assert session.dispute is not None
     assert disputes(world) == ["dispute.flagged: flagged", "dispute.resolved: resolved"]
@@ -236,12 +235,12 @@ def test_a_commit_without_an_answer_is_not_made_twice(world: World, fault: objec
 
 def test_a_retry_with_its_key_is_answered_from_the_store(world: World) -> None:
     session_id = settled(world).session_id
-    service = world.service.disputes
+    service = world.resources.sessions
     first = once("flag")
-    service.flag(world.server, session_id, reason="r", idempotency_key=first)
-    service.resolve(world.server, session_id, resolution="won")
+    service.flag_dispute(session_id, reason="r", idempotency_key=first)
+    service.resolve_dispute(session_id, resolution="won")
     again = answer_of(
-        lambda: service.flag(world.server, session_id, reason="r", idempotency_key=once("flag"))
+        lambda: service.flag_dispute(session_id, reason="r", idempotency_key=once("flag"))
     )
     assert again == first.response
     assert len(disputes(world)) == 2
@@ -250,7 +249,7 @@ def test_a_retry_with_its_key_is_answered_from_the_store(world: World) -> None:
 def test_a_refusal_stores_no_answer(world: World) -> None:
     session_id = world.payment().payment.session_id
     with pytest.raises(InvalidState):
-        world.service.disputes.flag(world.server, session_id, reason="r", idempotency_key=once("f"))
+        world.resources.sessions.flag_dispute(session_id, reason="r", idempotency_key=once("f"))
 
     def look(snapshot: object) -> tuple[object, object]:
         get = snapshot.get  # type: ignore[attr-defined]
@@ -265,10 +264,10 @@ def test_a_key_that_lost_its_rights_meanwhile_commits_nothing(world: World) -> N
     before: Authority = authority_of(world.environment, world.key, requirement=requirement)
     world.service.tenants.set_products(world.environment_id, ["accounts"])
     with pytest.raises(EntitlementRequired):
-        world.service.disputes.flag(before, session_id, reason="r")
+        world.service.acting_as(before).sessions.flag_dispute(session_id, reason="r")
     world.service.tenants.revoke_key(world.environment_id, world.key.id)
     with pytest.raises(Unauthorized):
-        world.service.disputes.flag(before, session_id, reason="r")
+        world.service.acting_as(before).sessions.flag_dispute(session_id, reason="r")
     assert not disputes(world)
 
 

@@ -45,25 +45,27 @@ def broken(world: World) -> tuple[OptionDetails, list[tuple[type[PaymentsError],
     payment = world.payment("500.00", expires_in_s=86_400)
     option = world.option(payment)
     world.option(payment)
-    world.service.accounts.update(world.server, world.payer.id, status="suspended")
+    world.resources.accounts.change(world.payer.id, status="suspended")
     world.pause_policy()
     chain = away(world)
     current: dict[str, OptionDetails] = {}
 
     def take_selected() -> OptionDetails:
         selected = world.paid(payment.payment.id).selected_option_id
-        found = world.service.vault_options.get(world.client, payment.payment.id, str(selected))
+        found = world.service.acting_as(world.client).options.read(
+            payment.payment.id, str(selected)
+        )
         world.system.advance(301)
         current["expired"] = found
         return attrs.evolve(found, option=attrs.evolve(found.option, action_id="wrong"))
 
     def refreshed() -> OptionDetails:
-        return world.service.vault_options.refresh(
-            world.client, payment.payment.id, current["expired"].option.id
+        return world.service.acting_as(world.client).options.refresh(
+            payment.payment.id, current["expired"].option.id
         )
 
     def reactivate() -> None:
-        world.service.accounts.update(world.server, world.payer.id, status="active")
+        world.resources.accounts.change(world.payer.id, status="active")
 
     steps = [
         (AccountSuspended, reactivate),
@@ -105,12 +107,12 @@ def test_the_payment_is_looked_at_before_its_option(world: World) -> None:
     cancelled = world.payment()
     superseded = world.option(cancelled)
     world.option(cancelled)
-    world.service.payments.cancel(world.server, cancelled.payment.id)
+    world.resources.payments.cancel(cancelled.payment.id)
     with pytest.raises(InvalidState):
         world.authorize(superseded)
     with pytest.raises(NotFound):
-        world.service.funding.authorize(
-            world.client, "payment_none", superseded.option.id, action_id="a"
+        world.service.acting_as(world.client).options.authorize(
+            "payment_none", superseded.option.id, action_id="a"
         )
 
 
@@ -145,8 +147,8 @@ def test_the_whole_balance_can_be_spent_and_not_a_unit_more(world: World) -> Non
     world.finish()
     assert world.held() == (0, 0, 0)
     with pytest.raises(InsufficientBalance):
-        world.authorize(world.service.vault_options.refresh(
-            world.client, third.payment.id, third.option.id
+        world.authorize(world.service.acting_as(world.client).options.refresh(
+            third.payment.id, third.option.id
         ))  # fmt: skip
 
 
@@ -163,8 +165,7 @@ def test_an_answer_of_the_chain_that_was_overtaken_reserves_nothing(world: World
     chain = FaultyChain(world.chain, 1, overtaken)
     service = world.restarted(chains={BASE: chain})
     with pytest.raises(InsufficientBalance) as caught:
-        service.funding.authorize(
-            world.client,
+        service.acting_as(world.client).options.authorize(
             option.payment.id,
             option.option.id,
             action_id=str(option.option.action_id),
@@ -185,8 +186,7 @@ def test_a_chain_that_is_always_overtaken_is_a_dependency_that_failed(world: Wor
     chain = FaultyChain(world.chain, 1, stuck, until=10**9)
     service = world.restarted(chains={BASE: chain})
     with pytest.raises(DependencyFailed):
-        service.funding.authorize(
-            world.client,
+        service.acting_as(world.client).options.authorize(
             option.payment.id,
             option.option.id,
             action_id=str(option.option.action_id),
@@ -207,7 +207,7 @@ def test_a_retry_finds_its_answer_whatever_has_happened_since(world: World) -> N
     stored = answer_of(lambda: world.authorize(option, idempotency_key=once("a")))
     assert stored is not None
     world.finish()
-    world.service.accounts.update(world.server, world.payer.id, status="suspended")
+    world.resources.accounts.change(world.payer.id, status="suspended")
     world.pause_policy()
     assert answer_of(lambda: world.authorize(option, idempotency_key=once("a"))) == stored
     world.system.advance(29 * DAY // 1_000)
@@ -238,22 +238,26 @@ def test_a_failure_stores_nothing_so_that_the_key_may_try_again(world: World) ->
 
 
 def test_a_stored_answer_expires_and_its_key_serves_again(world: World) -> None:
-    payments, server = world.service.payments, world.server
+    server = world.server
     from payments_core.payments.destinations import ToAccount
     from payments_core.payments.operations import NewPayment
 
     new = NewPayment(amount="1", destination=ToAccount(account_id=world.merchant.id))
-    first = payments.create(server, new, idempotency_key=once("c", "first"))
+    first = world.service.acting_as(server).payments.receive(
+        new, idempotency_key=once("c", "first")
+    )
     world.system.advance(30 * DAY // 1_000 - 1)
     with pytest.raises(AlreadyResponded):
-        payments.create(server, new, idempotency_key=once("c", "first"))
+        world.service.acting_as(server).payments.receive(new, idempotency_key=once("c", "first"))
     world.system.advance(1)
-    second = payments.create(server, new, idempotency_key=once("c", "second"))
+    second = world.service.acting_as(server).payments.receive(
+        new, idempotency_key=once("c", "second")
+    )
     assert second.payment.id != first.payment.id
     with pytest.raises(AlreadyResponded):
-        payments.create(server, new, idempotency_key=once("c", "second"))
+        world.service.acting_as(server).payments.receive(new, idempotency_key=once("c", "second"))
     with pytest.raises(IdempotencyConflict):
-        payments.create(server, new, idempotency_key=once("c", "first"))
+        world.service.acting_as(server).payments.receive(new, idempotency_key=once("c", "first"))
 
 
 def test_the_stored_answer_is_sealed(world: World) -> None:

@@ -90,7 +90,7 @@ def test_nothing_unknown_can_be_cancelled_or_expires(world: World) -> None:
     before = world.operation_now(option)
     assert before.status == "unknown"
     with pytest.raises(InvalidState):
-        world.service.payments.cancel(world.server, option.payment.id)
+        world.resources.payments.cancel(option.payment.id)
     assert world.operation_now(option) == before
     world.system.advance(301)
     world.finish()

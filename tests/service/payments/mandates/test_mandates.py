@@ -31,11 +31,11 @@ def new(world: World, **given: Any) -> NewMandate:
 
 
 def create(world: World, **given: Any) -> MandateDetails:
-    return world.service.mandates.create(world.server, world.payer.id, new(world, **given))
+    return world.resources.mandates.create(world.payer.id, new(world, **given))
 
 
 def listed(world: World) -> list[MandateDetails]:
-    return list(world.service.mandates.list(world.server, world.payer.id).records)
+    return list(world.resources.mandates.list(world.payer.id).records)
 
 
 def test_a_mandate_is_made_with_all_that_was_given(world: World) -> None:
@@ -71,11 +71,10 @@ def test_a_mandate_expires_by_the_clock_alone(world: World) -> None:
 
 def test_a_revoked_mandate_stays_revoked_at_the_first_moment(world: World) -> None:
     made = create(world)
-    revoke = world.service.mandates.revoke
-    first = revoke(world.server, world.payer.id, made.mandate.id)
+    first = world.resources.mandates.revoke(world.payer.id, made.mandate.id)
     assert (first.status, first.remaining_atomic) == ("revoked", 0)
     world.advance(60)
-    again = revoke(world.server, world.payer.id, made.mandate.id)
+    again = world.resources.mandates.revoke(world.payer.id, made.mandate.id)
     assert again.mandate.revoked_at == first.mandate.revoked_at == first.mandate.updated_at
     assert listed(world)[0].mandate.revoked_at == first.mandate.revoked_at
 
@@ -83,7 +82,7 @@ def test_a_revoked_mandate_stays_revoked_at_the_first_moment(world: World) -> No
 def test_an_expired_mandate_can_be_revoked(world: World) -> None:
     made = create(world, expires_at=world.clock.now() + SECOND)
     world.advance(60)
-    revoked = world.service.mandates.revoke(world.server, world.payer.id, made.mandate.id)
+    revoked = world.resources.mandates.revoke(world.payer.id, made.mandate.id)
     assert revoked.status == "revoked"
 
 
@@ -92,8 +91,8 @@ def test_the_newest_mandates_come_first_and_in_pages(world: World) -> None:
     for _ in range(3):
         ids.append(create(world).mandate.id)
         world.advance(1)
-    first = world.service.mandates.list(world.server, world.payer.id, limit=2)
-    rest = world.service.mandates.list(world.server, world.payer.id, after=first.next)
+    first = world.resources.mandates.list(world.payer.id, limit=2)
+    rest = world.resources.mandates.list(world.payer.id, after=first.next)
     assert [item.mandate.id for item in (*first.records, *rest.records)] == ids[::-1]
 
 
@@ -133,10 +132,10 @@ def test_a_vault_of_another_account_can_not_be_approved(world: World) -> None:
 
 def test_an_account_that_may_not_act_approves_nothing_and_still_revokes(world: World) -> None:
     made = create(world)
-    world.service.accounts.update(world.server, world.payer.id, status="suspended")
+    world.resources.accounts.change(world.payer.id, status="suspended")
     with pytest.raises(AccountSuspended):
         create(world)
-    revoked = world.service.mandates.revoke(world.server, world.payer.id, made.mandate.id)
+    revoked = world.resources.mandates.revoke(world.payer.id, made.mandate.id)
     assert revoked.status == "revoked"
 
 
@@ -144,14 +143,13 @@ def test_another_accounts_mandate_and_another_tenants_are_not_found(world: World
     made = create(world)
     app = world.service.tenants.create_app("Other", "other")
     stranger = world.service.tenants.system_authority(app.environments["sandbox"])
-    mandates = world.service.mandates
     with pytest.raises(NotFound) as caught:
-        mandates.revoke(world.server, world.merchant.id, made.mandate.id)
+        world.resources.mandates.revoke(world.merchant.id, made.mandate.id)
     assert caught.value.resource == "mandate"
     for call in (
-        lambda: mandates.revoke(stranger, world.payer.id, made.mandate.id),
-        lambda: mandates.list(stranger, world.payer.id),
-        lambda: mandates.create(stranger, world.payer.id, new(world)),
+        lambda: world.service.acting_as(stranger).mandates.revoke(world.payer.id, made.mandate.id),
+        lambda: world.service.acting_as(stranger).mandates.list(world.payer.id),
+        lambda: world.service.acting_as(stranger).mandates.create(world.payer.id, new(world)),
     ):
         with pytest.raises(NotFound) as caught:
             call()
@@ -162,7 +160,9 @@ def test_another_accounts_mandate_and_another_tenants_are_not_found(world: World
 @pytest.mark.parametrize("fault", [commit_lost, commit_failed])
 def test_a_commit_without_an_answer_makes_one_mandate(world: World, fault: Any) -> None:
     faulty = FaultyStorage(world.storage, 1, fault, ("transact",))
-    made = world.restarted(faulty).mandates.create(world.server, world.payer.id, new(world))
+    made = (
+        world.restarted(faulty).acting_as(world.server).mandates.create(world.payer.id, new(world))
+    )
     assert faulty.had_its_fault
     assert [item.mandate.id for item in listed(world)] == [made.mandate.id]
 
@@ -171,9 +171,7 @@ def test_a_key_makes_one_mandate_and_answers_after_its_expiry_too(world: World) 
     wanted = new(world, expires_at=world.clock.now() + SECOND)
 
     def make() -> MandateDetails:
-        return world.service.mandates.create(
-            world.server, world.payer.id, wanted, idempotency_key=once("k")
-        )
+        return world.resources.mandates.create(world.payer.id, wanted, idempotency_key=once("k"))
 
     assert answer_of(make) is None
     world.advance(60)

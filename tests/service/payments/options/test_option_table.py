@@ -49,13 +49,13 @@ def failed(world: World) -> OptionDetails:
 
 def cancelled(world: World) -> OptionDetails:
     option = pending(world)
-    world.service.payments.cancel(world.server, option.payment.id)
+    world.resources.payments.cancel(option.payment.id)
     return option
 
 
 def superseded(world: World) -> OptionDetails:
     option = pending(world)
-    world.option(world.service.payments.get(world.server, option.payment.id))
+    world.option(world.resources.payments.read(option.payment.id))
     return option
 
 
@@ -129,13 +129,13 @@ def test_what_its_payer_can_do_there(memory_world: World, name: str, act: str) -
     calls = {
         "authorize": (lambda: memory_world.authorize(option, action_id=action_id), answers[0]),
         "refresh": (
-            lambda: service.vault_options.refresh(
-                memory_world.client, payment_id, option.option.id
+            lambda: service.acting_as(memory_world.client).options.refresh(
+                payment_id, option.option.id
             ),
             answers[1],
         ),
         "another": (
-            lambda: service.vault_options.create(memory_world.client, payment_id),
+            lambda: service.acting_as(memory_world.client).options.create(payment_id),
             answers[2],
         ),
     }
@@ -151,8 +151,8 @@ def test_an_action_is_worth_nothing_after_its_time_or_its_refresh(world: World) 
     world.system.advance(300)
     with pytest.raises(ActionExpired):
         world.authorize(option)
-    refreshed = world.service.vault_options.refresh(
-        world.client, option.payment.id, option.option.id
+    refreshed = world.service.acting_as(world.client).options.refresh(
+        option.payment.id, option.option.id
     )
     with pytest.raises(ActionInvalid):
         world.authorize(option)
@@ -161,7 +161,7 @@ def test_an_action_is_worth_nothing_after_its_time_or_its_refresh(world: World) 
 
 def test_another_option_takes_the_place_of_one_that_failed(world: World) -> None:
     option = failed(world)
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     another = world.authorize(world.option(payment))
     before = world.option_now(option)
     assert (before.status, before.selection_status) == ("failed", "superseded")

@@ -44,7 +44,7 @@ def test_an_action_never_outlives_its_payment(world: World) -> None:
     option = world.option(payment).option
     assert option.action_expires_at == payment.payment.expires_at
     world.system.advance(100)
-    refreshed = world.service.vault_options.refresh(world.client, payment.payment.id, option.id)
+    refreshed = world.service.acting_as(world.client).options.refresh(payment.payment.id, option.id)
     assert refreshed.option.action_expires_at == payment.payment.expires_at
 
 
@@ -71,35 +71,35 @@ def test_the_option_before_is_superseded(world: World) -> None:
         world.authorize(first)
     assert caught.value.option_id == first.option.id
     with pytest.raises(OptionSuperseded):
-        world.service.vault_options.refresh(world.client, payment.payment.id, first.option.id)
+        world.service.acting_as(world.client).options.refresh(payment.payment.id, first.option.id)
     world.authorize(second)
 
 
 def test_an_authorization_under_way_locks_the_selection(world: World) -> None:
     option = world.authorized()
     with pytest.raises(OptionLocked) as caught:
-        world.service.vault_options.create(world.client, option.payment.id)
+        world.service.acting_as(world.client).options.create(option.payment.id)
     assert caught.value.option_id == option.option.id
     world.run()
     with pytest.raises(OptionLocked):
-        world.service.vault_options.create(world.client, option.payment.id)
+        world.service.acting_as(world.client).options.create(option.payment.id)
     world.finish()
     with pytest.raises(InvalidState):
-        world.service.vault_options.create(world.client, option.payment.id)
+        world.service.acting_as(world.client).options.create(option.payment.id)
 
 
 def test_a_refresh_voids_the_action_before(world: World) -> None:
     payment = world.payment()
     old = world.option(payment)
     world.system.advance(10)
-    new = world.service.vault_options.refresh(world.client, payment.payment.id, old.option.id)
+    new = world.service.acting_as(world.client).options.refresh(payment.payment.id, old.option.id)
     assert new.option.action_id != old.option.action_id
     assert new.option.action_expires_at == world.clock.now() + 300 * SECOND
     with pytest.raises(ActionInvalid):
         world.authorize(old)
     world.authorize(new)
     with pytest.raises(InvalidState):
-        world.service.vault_options.refresh(world.client, payment.payment.id, old.option.id)
+        world.service.acting_as(world.client).options.refresh(payment.payment.id, old.option.id)
 
 
 @pytest.mark.parametrize("came", [("0.000001",), ("10.00",), ("10.00", "14.999999")])
@@ -118,8 +118,9 @@ def test_a_refresh_asks_for_what_remains_by_then(
             world.finish()
     assert option is not None
     remaining = atomic("25") - sum(atomic(part) for part in came)
-    refresh = world.service.vault_options.refresh
-    refreshed = refresh(world.client, payment.payment.id, option.option.id)
+    refreshed = world.service.acting_as(world.client).options.refresh(
+        payment.payment.id, option.option.id
+    )
     assert refreshed.option.required == remaining
     assert refreshed.operation.amount == remaining == world.operation_now(option).amount
     world.authorize(refreshed)
@@ -140,7 +141,9 @@ def test_an_action_that_was_not_used_in_time_needs_a_refresh(world: World) -> No
     with pytest.raises(ActionExpired) as caught:
         world.authorize(new)
     assert caught.value.expired_at == new.option.action_expires_at
-    refreshed = world.service.vault_options.refresh(world.client, payment.payment.id, new.option.id)
+    refreshed = world.service.acting_as(world.client).options.refresh(
+        payment.payment.id, new.option.id
+    )
     world.authorize(refreshed)
     assert option.option.id != new.option.id
 
@@ -155,27 +158,26 @@ def test_another_accounts_option_does_not_exist(world: World) -> None:
     payment = world.payment()
     option = world.option(payment)
     stranger = world.client_of(world.account("stranger"))
-    options = world.service.vault_options
     with pytest.raises(NotFound):
-        options.get(stranger, payment.payment.id, option.option.id)
+        world.service.acting_as(stranger).options.read(payment.payment.id, option.option.id)
     with pytest.raises(NotFound):
-        options.refresh(stranger, payment.payment.id, option.option.id)
+        world.service.acting_as(stranger).options.refresh(payment.payment.id, option.option.id)
     with pytest.raises(NotFound):
         world.authorize(option, stranger)
-    assert options.list(stranger, payment.payment.id) == ()
+    assert world.service.acting_as(stranger).options.list(payment.payment.id) == ()
     with pytest.raises(NotFound):
-        options.get(world.client, payment.payment.id, "pay_option_none")
+        world.service.acting_as(world.client).options.read(payment.payment.id, "pay_option_none")
     other = world.payment()
     with pytest.raises(NotFound):
-        options.get(world.client, other.payment.id, option.option.id)
+        world.service.acting_as(world.client).options.read(other.payment.id, option.option.id)
     with pytest.raises(NotFound):
-        world.service.funding.authorize(
-            world.client, other.payment.id, option.option.id, action_id="x"
+        world.service.acting_as(world.client).options.authorize(
+            other.payment.id, option.option.id, action_id="x"
         )
     with pytest.raises(NotFound):
-        options.create(world.client, "payment_none")
+        world.service.acting_as(world.client).options.create("payment_none")
     with pytest.raises(NotFound):
-        options.list(world.client, "payment_none")
+        world.service.acting_as(world.client).options.list("payment_none")
 
 
 def test_another_payer_may_take_over_the_selection(world: World) -> None:
@@ -192,7 +194,7 @@ def test_another_payer_may_take_over_the_selection(world: World) -> None:
     assert world.paid(payment.payment.id).status == "succeeded"
     assert world.held(other) == (0, 0, 0)
     assert world.held() == (atomic("100"), 0, atomic("100"))
-    [shown] = world.service.vault_options.list(client, payment.payment.id)
+    [shown] = world.service.acting_as(client).options.list(payment.payment.id)
     assert shown.option.id == theirs.option.id
 
 
@@ -204,28 +206,31 @@ def test_a_payment_may_forbid_vaults(memory_world: World) -> None:
 
 def test_a_vault_pays_in_the_payments_asset_alone(memory_world: World) -> None:
     payment = memory_world.payment().payment
-    create = memory_world.service.vault_options.create
     with pytest.raises(UnsupportedChain) as caught:
-        create(memory_world.client, payment.id, chain_id=1)
+        memory_world.service.acting_as(memory_world.client).options.create(payment.id, chain_id=1)
     assert caught.value.message == "Chain 1 is not the Payment's chain, which is 8453."
     with pytest.raises(UnsupportedAsset):
-        create(memory_world.client, payment.id, asset_symbol="USDT")
-    assert create(memory_world.client, payment.id, chain_id=BASE, asset_symbol="USDC")
+        memory_world.service.acting_as(memory_world.client).options.create(
+            payment.id, asset_symbol="USDT"
+        )
+    assert memory_world.service.acting_as(memory_world.client).options.create(
+        payment.id, chain_id=BASE, asset_symbol="USDC"
+    )
 
 
 def test_a_suspended_payer_gets_no_option(world: World) -> None:
     payment = world.payment()
-    world.service.accounts.update(world.server, world.payer.id, status="suspended")
+    world.resources.accounts.change(world.payer.id, status="suspended")
     with pytest.raises(AccountSuspended):
         world.option(payment)
-    world.service.accounts.update(world.server, world.payer.id, status="active")
+    world.resources.accounts.change(world.payer.id, status="active")
     world.option(payment)
 
 
 def test_a_server_key_is_not_a_payer(memory_world: World) -> None:
     payment = memory_world.payment()
     with pytest.raises(Unauthorized):
-        memory_world.service.vault_options.create(memory_world.server, payment.payment.id)
+        memory_world.resources.options.create(payment.payment.id)
 
 
 def test_an_account_without_a_vault_on_the_chain_cannot_offer_one(memory_world: World) -> None:

@@ -15,9 +15,9 @@ def test_a_payer_who_is_not_active_cannot_refresh_an_option(
     world = memory_world
     option = world.option(world.payment())
     before = world.option_now(option)
-    world.service.accounts.update(world.server, world.payer.id, status=status)
+    world.resources.accounts.change(world.payer.id, status=status)
     with pytest.raises(AccountSuspended):
-        world.service.vault_options.refresh(world.client, option.payment.id, option.option.id)
+        world.service.acting_as(world.client).options.refresh(option.payment.id, option.option.id)
     assert world.option_now(option) == before
 
 
@@ -25,8 +25,8 @@ def test_a_payer_who_is_active_again_can_refresh_it(memory_world: World) -> None
     world = memory_world
     option = world.option(world.payment())
     for status in ("suspended", "active"):
-        world.service.accounts.update(world.server, world.payer.id, status=status)
-    refreshed = world.service.vault_options.refresh(
-        world.client, option.payment.id, option.option.id
+        world.resources.accounts.change(world.payer.id, status=status)
+    refreshed = world.service.acting_as(world.client).options.refresh(
+        option.payment.id, option.option.id
     )
     assert refreshed.option.action_id != option.option.action_id

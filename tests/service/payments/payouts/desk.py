@@ -44,11 +44,11 @@ class Desk:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.bank = SimulatedBank(world.service.ports)
+        self.bank = SimulatedBank(world.service.parts.ports)
         """Another handle to the bank, which no ordered failure touches."""
         service, payer = world.service, world.payer.id
-        service.verifications.simulate_decision(world.server, payer, "approved")
-        service.capabilities.activate(world.server, payer, "us_bank_payout")
+        service.acting_as(world.server).verifications.simulate_decision(payer, "approved")
+        service.acting_as(world.server).bank_accounts.activate(payer, "us_bank_payout")
         world.run()
         world.advance_until(self._may_pay_out)
         self.account = self.add_account()
@@ -56,13 +56,13 @@ class Desk:
     def add_account(self, **changes: Any) -> BankAccount:
         """A bank account that the bank has decided on."""
         new = attrs.evolve(NEW_ACCOUNT, **changes)
-        made = self.world.service.bank_accounts.add(self.world.server, self.world.payer.id, new)
+        made = self.world.resources.bank_accounts.add(self.world.payer.id, new)
         self.world.run()
         self.world.advance_until(lambda: self.world.get(BankAccount, made.id).status != "pending")
         return self.world.get(BankAccount, made.id)
 
     def _may_pay_out(self) -> bool:
-        found = self.world.service.capabilities.list(self.world.server, self.world.payer.id)
+        found = self.world.resources.accounts.read_capabilities(self.world.payer.id)
         return ("us_bank_payout", "active") in {(it.name, it.status) for it in found}
 
     def send(self, amount: str = "25.00", **more: Any) -> PaymentDetails:
@@ -72,7 +72,7 @@ class Desk:
         to = {"bank_account_id": account.id, "rail": "ach", **more.pop("to", {})}
         given = {"account_id": self.world.payer.id, "destination": ToBankAccount(**to), **more}
         new = NewSend(amount=amount, **given)
-        return self.world.service.sends.create(self.world.server, new, idempotency_key=key)
+        return self.world.resources.payments.send(new, idempotency_key=key)
 
     def submitted(self, amount: str = "25.00", **more: Any) -> PaymentDetails:
         """A Payment whose payout the bank has."""
@@ -112,8 +112,7 @@ class Desk:
         """The vault's policy lets it pay one account alone."""
         world = self.world
         allowed = AllowedDestination(type="account", account_id=account_id)
-        world.service.vault_policies.replace(
-            world.server,
+        world.resources.vaults.replace_policy(
             world.payer.id,
             world.vault_of().id,
             PolicyTerms(allowed_destinations=(allowed,)),
@@ -132,7 +131,7 @@ class Desk:
     def look(self, created: PaymentDetails, key: str | None = None) -> bool:
         """A notice of the bank came."""
         service = self.world.service
-        jobs = PayoutJobs(service.ports, {"sandbox": SimulatedBank(service.ports)})
+        jobs = PayoutJobs(service.parts.ports, {"sandbox": SimulatedBank(service.parts.ports)})
         return jobs.look_at_payout("sandbox", key or self.payout(created).key)
 
     def is_followed(self, created: PaymentDetails) -> bool:
@@ -153,7 +152,7 @@ class Desk:
         return payout
 
     def refunds(self, created: PaymentDetails) -> tuple[Refund, ...]:
-        return self.world.service.payments.get(self.world.server, created.payment.id).refunds
+        return self.world.resources.payments.read(created.payment.id).refunds
 
     def books(self, created: PaymentDetails) -> dict[str, int]:
         """The accounts that hold something, in cents."""

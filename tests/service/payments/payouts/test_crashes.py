@@ -78,7 +78,7 @@ def test_a_fault_at_any_call_of_a_refund_brings_the_funds_back_once(
         world.system.advance(3_600)
         work(world, broken)
         with contextlib.suppress(Crashed, PaymentsError):
-            broken.reconciliation.reconcile(world.server, created.payment.id, "refund")
+            broken.acting_as(world.server).payments.reconcile(created.payment.id, "refund")
         work(world, broken)
         world.system.advance(3_600)
         world.run()

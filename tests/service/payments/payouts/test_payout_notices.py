@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("memory_world")
 
 
 def notices(desk: Desk, mode: str = "sandbox") -> PayoutNotices:
-    return PayoutNotices(desk.world.service.ports, desk.bank, mode)
+    return PayoutNotices(desk.world.service.parts.ports, desk.bank, mode)
 
 
 def listed(desk: Desk) -> list[str]:
@@ -61,7 +61,7 @@ def test_a_payout_that_a_restored_storage_has_lost_is_reported_and_not_made_agai
     account = desk.world.get(BankAccount, first.bank_account_id)
     order = PayoutOrder(
         key=lost, rail=first.rail, amount_cents=first.amount_cents,
-        recipient=open_details(desk.world.service.ports.key_ring, account),
+        recipient=open_details(desk.world.service.parts.ports.key_ring, account),
     )  # fmt: skip
     desk.bank.submit(order)
     assert "ALARM" not in caplog.text
@@ -122,7 +122,7 @@ def test_a_notice_that_cannot_be_stored_is_not_acknowledged(
     created = returned_late(desk)
     desk.world.system.advance(15 * 60)
     kind = notices(desk)
-    ports = desk.world.service.ports
+    ports = desk.world.service.parts.ports
     monkeypatch.setattr(kind, "_committer", Refusing(ports.committer, desk.world.environment_id))
     page = kind.store_page(None)
     assert (list(page.stored), page.has_left) == ([], True)
@@ -174,7 +174,7 @@ def test_a_notice_of_nobody_is_ended_and_one_of_the_other_mode_is_left(memory_de
             for id, payout_key in (("1", key), ("2", "env_unknown/payment_x/1"), ("3", "nonsense"))
         )
     )
-    ports = desk.world.service.ports
+    ports = desk.world.service.parts.ports
     page = PayoutNotices(ports, bank, "production").store_page(None)  # type: ignore[arg-type]
     assert (list(page.stored), page.has_left) == (["2", "3"], False)
     assert look_job(desk, created) is None
@@ -193,7 +193,7 @@ class Idle:
 
 def test_the_kind_that_waits_least_sets_the_pace(memory_desk: Desk) -> None:
     reader = NoticeReader(
-        memory_desk.world.service.ports,
+        memory_desk.world.service.parts.ports,
         "sandbox",
         {"slow": Idle(60 * MINUTE), "fast": Idle(MINUTE)},  # type: ignore[dict-item]
     )
@@ -216,7 +216,7 @@ def test_a_list_full_of_notices_that_stay_is_asked_for_in_a_longer_one(
         return Repeating(*of_others, ended)
 
     def read(count: int) -> list[str]:
-        kind = PayoutNotices(desk.world.service.ports, bank(count), "production")  # type: ignore[arg-type]
+        kind = PayoutNotices(desk.world.service.parts.ports, bank(count), "production")  # type: ignore[arg-type]
         after: str | None = None
         while True:
             page = kind.store_page(after)

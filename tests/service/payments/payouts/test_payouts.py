@@ -92,7 +92,7 @@ def test_the_same_request_makes_one_payout(desk: Desk) -> None:
 
 def test_a_payout_can_be_cancelled_until_its_transfer_is_sent(desk: Desk) -> None:
     created = desk.send()
-    cancelled = desk.world.service.payments.cancel(desk.world.server, created.payment.id).payment
+    cancelled = desk.world.resources.payments.cancel(created.payment.id).payment
     assert cancelled.payout is not None
     assert (cancelled.status, cancelled.payout.status) == ("cancelled", "cancelled")
     assert desk.payment(created).payout == cancelled.payout
@@ -104,7 +104,7 @@ def test_a_payout_can_be_cancelled_until_its_transfer_is_sent(desk: Desk) -> Non
     sent = desk.send()
     desk.world.run()
     with pytest.raises(InvalidState):
-        desk.world.service.payments.cancel(desk.world.server, sent.payment.id)
+        desk.world.resources.payments.cancel(sent.payment.id)
 
 
 class TestWhatIsRefused:
@@ -130,7 +130,7 @@ class TestWhatIsRefused:
         assert refusal.value.capability == "us_bank_payout"
 
     def test_where_there_is_no_bank(self, memory_desk: Desk) -> None:
-        ports = memory_desk.world.service.ports
+        ports = memory_desk.world.service.parts.ports
         account = memory_desk.account
         with pytest.raises(CapabilityNotActive):
             PayoutCreation(ports, {}).check(
@@ -191,7 +191,7 @@ class TestWhatIsRefused:
                 assert [f.path for f in refusal.value.fields] == ["destination.bank_account_id"]
             else:
                 made = memory_desk.send("1.00", to={"rail": rail})
-                world.service.payments.cancel(world.server, made.payment.id)
+                world.resources.payments.cancel(made.payment.id)
 
     def test_a_policy_that_does_not_allow_the_account_itself(self, memory_desk: Desk) -> None:
         world = memory_desk.world
@@ -199,7 +199,7 @@ class TestWhatIsRefused:
             memory_desk.allow_only(allowed)
             if is_allowed:
                 cancelled = memory_desk.send()
-                world.service.payments.cancel(world.server, cancelled.payment.id)
+                world.resources.payments.cancel(cancelled.payment.id)
             else:
                 with pytest.raises(PolicyDenied):
                     memory_desk.send()
@@ -207,9 +207,9 @@ class TestWhatIsRefused:
     def test_the_offramp_address_is_not_a_destination_of_others(self, memory_desk: Desk) -> None:
         created = memory_desk.send()
         world = memory_desk.world
-        world.service.payments.cancel(world.server, created.payment.id)
+        world.resources.payments.cancel(created.payment.id)
         to = ToWallet(address=created.payment.destination.address)
         with pytest.raises(DestinationNotAllowed):
-            world.service.sends.create(
-                world.server, NewSend(amount="1.00", account_id=world.payer.id, destination=to)
+            world.resources.payments.send(
+                NewSend(amount="1.00", account_id=world.payer.id, destination=to)
             )

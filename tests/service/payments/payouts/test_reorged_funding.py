@@ -145,7 +145,7 @@ def test_a_refund_is_not_signed_where_its_funds_failed_and_nobody_has_noticed(
     assert seen is not None
     assert (seen.block is None, seen.succeeded) == (False, False)
     assert world.get(OutboundTransfer, brought.id).block_number is not None
-    outbox = Outbox(world.service.ports, world.service.chains)
+    outbox = Outbox(world.service.parts.ports, world.service.chains)
     authority = WorkerAuthority(world.environment_id, "sandbox")
     with pytest.raises(ChainUnavailable, match="has failed"):
         outbox.ensure_signed(authority, BASE, transfer_of(desk, refund_id).id)

@@ -219,7 +219,7 @@ class TestReconciliation:
 def test_a_transfer_that_two_reorgs_undo_is_taken_back_once(memory_desk: Desk) -> None:
     desk, world = memory_desk, memory_desk.world
     created = desk.submitted()
-    ports = world.service.ports
+    ports = world.service.parts.ports
     owner = ReleaseOwner(Vaults(ports, world.service.chains))
     outgoing = world.get(OutboundTransfer, str(desk.payment(created).release_id))
     for _ in range(2):  # each reorg has a job of its own that follows the transfer

@@ -72,7 +72,7 @@ class OtherBank(SimulatedBank):
 def bank(memory_desk: Desk) -> OtherBank:
     """The bank of this service, from now on."""
     world = memory_desk.world
-    bank = OtherBank(world.service.ports)
+    bank = OtherBank(world.service.parts.ports)
     world.service = PaymentsService(
         world.storage, KeyRing.parse(RING), clock=world.clock, transport=NoTransport(), bank=bank
     )
@@ -144,7 +144,7 @@ def test_a_payout_that_the_bank_no_longer_knows_is_never_made_again(
     assert "the bank does not know the payout" in caplog.text
     assert (memory_desk.payout(created).status, bank.asked) == ("submitted", 1)
     assert not memory_desk.look(created, "env_x/payment_x/1")
-    jobs = PayoutJobs(memory_desk.world.service.ports, {"sandbox": bank})
+    jobs = PayoutJobs(memory_desk.world.service.parts.ports, {"sandbox": bank})
     assert jobs.look_at_payout("sandbox", memory_desk.payout(created).key)
     bank.on_find = None
     memory_desk.pass_days(4)
@@ -178,7 +178,7 @@ def test_a_transfer_that_fails_gives_the_vault_its_funds_and_a_retry_begins_with
 
 def test_without_a_bank_a_payout_waits(memory_desk: Desk) -> None:
     created = memory_desk.send()
-    jobs = PayoutJobs(memory_desk.world.service.ports, {})
+    jobs = PayoutJobs(memory_desk.world.service.parts.ports, {})
     memory_desk.world.run()
     memory_desk.world.advance(2)
     with pytest.raises(BankUnavailable):

@@ -35,12 +35,12 @@ def send(
     chain.transfer(token.address, None, source, amount, f"give-{next(NAMES)}")
     escrow = str(payment.payment.escrow_address)
     hash: str = chain.transfer(token.address, source, escrow, amount, f"wrong-{next(NAMES)}")
-    world.service.scanner("sandbox").wake(token.chain_id)
+    world.service.parts.scanner("sandbox").wake(token.chain_id)
     return hash
 
 
 def receipts_of(world: World, payment: PaymentDetails) -> list[Receipt]:
-    listed = world.service.payments.list_receipts(world.server, payment.payment.id)
+    listed = world.resources.payments.list_receipts(payment.payment.id)
     return list(listed.receipts.records)
 
 
@@ -339,8 +339,10 @@ def test_a_stranger_as_destination_needs_a_standard_key(memory_world: World) -> 
     send(world, payment, AT_BASE, 1_000)
     world.finish()
     [receipt] = receipts_of(world, payment)
-    reconcile, limited = world.service.reconciliation.reconcile, restricted_key(world)
+    limited = restricted_key(world)
     id, action = payment.payment.id, "return_misdirected"
     with pytest.raises(InsufficientPermissions):
-        reconcile(limited, id, action, receipt_id=receipt.id, destination=OTHER_WALLET)
-    reconcile(limited, id, action, receipt_id=receipt.id)
+        world.service.acting_as(limited).payments.reconcile(
+            id, action, receipt_id=receipt.id, destination=OTHER_WALLET
+        )
+    world.service.acting_as(limited).payments.reconcile(id, action, receipt_id=receipt.id)

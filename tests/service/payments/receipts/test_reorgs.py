@@ -36,7 +36,7 @@ def until(world: World, payment: PaymentDetails, status: str) -> None:
 
 
 def receipt_statuses(world: World, payment: PaymentDetails) -> list[str]:
-    evidenced = world.service.payments.list_receipts(world.server, payment.payment.id)
+    evidenced = world.resources.payments.list_receipts(payment.payment.id)
     return [receipt.status for receipt in evidenced.receipts.records]
 
 
@@ -46,7 +46,7 @@ def test_a_vaults_transfer_that_is_undone_before_it_is_final_is_sent_again(world
     world.run()
     world.advance(1)
     assert world.operation_now(option).status == "broadcast"
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     world.reorg(2)
     assert world.chain.peek_transaction(str(world.operation_now(option).transaction_hash)) is None
     world.finish()
@@ -194,7 +194,7 @@ def test_a_retried_release_that_was_not_sent_is_withdrawn(memory_world: World) -
     assert again.status == "executing"
     world.hold_sends(60)
     world.reorg(40)
-    world.service.scanner("sandbox").wake(8453)
+    world.service.parts.scanner("sandbox").wake(8453)
     world.advance(5)
     stopped = world.paid(again.id)
     assert (stopped.status, stopped.release_id) == ("action_required", None)
@@ -208,9 +208,9 @@ def test_what_was_sent_stays_sent_once_whatever_is_undone(
 ) -> None:
     settled_world(world)
     option = world.authorized("25.00")
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     until(world, payment, status)
-    world.service.scanner("sandbox").wake(8453)
+    world.service.parts.scanner("sandbox").wake(8453)
     world.run()
     world.reorg(40, reinclude=reinclude)
     world.finish()
@@ -341,7 +341,7 @@ def test_a_look_from_before_a_reorg_does_not_conclude(memory_world: World) -> No
     world.pay(payment, "25.00")
     until(world, payment, "executing")
     release_id = str(world.paid(payment.payment.id).release_id)
-    outbox = Outbox(world.service.ports, world.service.chains)
+    outbox = Outbox(world.service.parts.ports, world.service.chains)
     authority = WorkerAuthority(world.server.partition, "sandbox")
 
     def look() -> TransferOutcome:
@@ -352,10 +352,10 @@ def test_a_look_from_before_a_reorg_does_not_conclude(memory_world: World) -> No
     while (outcome := look()).is_pending:
         world.system.advance(1)
     world.reorg(40)
-    world.service.scanner("sandbox").wake(8453)
+    world.service.parts.scanner("sandbox").wake(8453)
     world.run()
     with pytest.raises(StaleChainView):
-        world.service.ports.committer.commit(
+        world.service.parts.ports.committer.commit(
             authority, lambda tx, id_sequence: mark_final(tx, release_id, outcome, now=0)
         )
 
@@ -367,7 +367,7 @@ def test_a_final_send_that_cannot_be_sent_again_is_taken_back(world: World) -> N
     new = NewSend(
         amount="40.00", account_id=payer.id, destination=ToWallet(address=WALLET), chain_id=8453
     )
-    sent = world.service.sends.create(world.server, new)
+    sent = world.resources.payments.send(new)
     until(world, sent, "succeeded")
     assert world.held(payer) == (0, 0, 0)
     world.reorg(40)
@@ -403,7 +403,7 @@ def test_what_was_final_before_a_scan_had_passed_it_is_watched_until_one_has(
     until(world, payment, "executing")
     assert receipt_statuses(world, payment) == ["verified"]
     world.reorg(20)
-    world.service.scanner("sandbox").ensure_scheduled()
+    world.service.parts.scanner("sandbox").ensure_scheduled()
     world.finish()
     world.finish()
     back = world.paid(payment.payment.id)

@@ -50,14 +50,14 @@ def begin_with_payment(world: World) -> Look:
 
 def begin_with_deposit(world: World) -> Look:
     """A return of a deposit that was requested a moment ago."""
-    deposits = world.service.deposits
+    deposits = world.resources.deposits
     deposit_wrongly(world, AT_BASE, 1_000)
     world.finish()
-    newest = deposits.list_deposits(world.server, world.payer.id, limit=1).records[0]
-    deposits.send_back(world.server, world.payer.id, newest.id, OTHER_WALLET)
+    newest = deposits.list(world.payer.id, limit=1).records[0]
+    deposits.send_back(world.payer.id, newest.id, OTHER_WALLET)
 
     def look() -> SentBack | None:
-        return deposits.list_deposits(world.server, world.payer.id, limit=1).records[0].sent_back
+        return deposits.list(world.payer.id, limit=1).records[0].sent_back
 
     return look
 

@@ -93,7 +93,7 @@ def test_a_refund_from_escrow_that_fails_leaves_it_to_be_decided(world: World) -
     world.reconcile(payment, "refund")
     world.fail("transfer")
     world.finish()
-    [refund] = world.service.refunds.list(world.server, payment.payment.id).records
+    [refund] = world.resources.payments.list_refunds(payment.payment.id).records
     failed(world, refund)
     between = world.paid(payment.payment.id)
     assert (between.status, between.reconciliation.status) == ("action_required", "open")
@@ -104,7 +104,7 @@ def test_a_refund_from_escrow_that_fails_leaves_it_to_be_decided(world: World) -
     assert (done.status, done.refunded) == ("refunded", atomic("10"))
     assert (done.reconciliation.status, done.reconciliation.resolution) == ("resolved", "refund")
     assert world.on_chain(WALLET) == atomic("10")
-    assert [item.status for item in world.service.refunds.list(world.server, done.id).records] == [
+    assert [item.status for item in world.resources.payments.list_refunds(done.id).records] == [
         "succeeded", "failed",
     ]  # fmt: skip
 
@@ -167,12 +167,12 @@ def test_an_older_balance_of_a_lagging_node_ends_no_reservation(
     with monkeypatch.context() as patched:
         patched.setattr(SimulatedChain, "balances", lag)
         world.finish()
-        [pending] = world.service.refunds.list(world.server, payment.payment.id).records
+        [pending] = world.resources.payments.list_refunds(payment.payment.id).records
         assert pending.status == "submitted"
         assert world.held(world.merchant)[1] == refund.amount
     world.advance(60)
     world.finish()
     left = atomic("25") - refund.amount
     assert world.held(world.merchant) == (left, 0, left)
-    [done] = world.service.refunds.list(world.server, payment.payment.id).records
+    [done] = world.resources.payments.list_refunds(payment.payment.id).records
     assert done.status == "succeeded"

@@ -37,8 +37,7 @@ def succeeded(world: World) -> PaymentDetails:
 def under(world: World, **terms: object) -> None:
     """Put the merchant's vault under such a policy."""
     vault = world.vault_of(world.merchant)
-    world.service.vault_policies.replace(
-        world.server,
+    world.resources.vaults.replace_policy(
         world.merchant.id,
         vault.id,
         PolicyTerms(**terms),  # type: ignore[arg-type]
@@ -96,9 +95,9 @@ def test_several_partials_end_with_all_of_it(world: World) -> None:
     ]
     assert (done.books.payer, done.books.recipient, done.books.held_amount) == (0, 0, 0)
     assert done.reconciliation.status == "none"
-    listed = world.service.refunds.list(world.server, done.id).records
+    listed = world.resources.payments.list_refunds(done.id).records
     assert [refund.amount for refund in listed] == [atomic("12.5"), atomic("7.5"), atomic("5")]
-    assert world.service.payments.get(world.server, done.id).refunds == listed
+    assert world.resources.payments.read(done.id).refunds == listed
     assert world.on_chain(WALLET) == atomic("25")
     with pytest.raises(InvalidState):
         world.refund(payment, "0.01")
@@ -130,7 +129,7 @@ def test_a_key_makes_one_refund(world: World) -> None:
     assert answer_of(refund) is not None
     world.finish()
     assert answer_of(refund) is not None
-    assert len(world.service.refunds.list(world.server, payment.payment.id).records) == 1
+    assert len(world.resources.payments.list_refunds(payment.payment.id).records) == 1
     assert world.event_names(payment.payment.id)["refund.created"] == 1
 
 
@@ -139,7 +138,7 @@ def test_a_payer_who_paid_from_a_vault_gets_it_back_there_and_it_is_not_a_deposi
 ) -> None:
     option = world.authorized("25.00")
     world.finish()
-    payment = world.service.payments.get(world.server, option.payment.id)
+    payment = world.resources.payments.read(option.payment.id)
     refund = world.refund(payment, "25.00")
     assert refund.destination == world.vault_address()
     world.finish()
@@ -162,9 +161,9 @@ def test_another_destination_is_for_standard_keys(world: World) -> None:
     restricted = restricted_key(world)
     elsewhere = NewRefund(amount="5.00", destination=OTHER_WALLET)
     with pytest.raises(InsufficientPermissions):
-        world.service.refunds.create(restricted, payment.payment.id, elsewhere)
+        world.service.acting_as(restricted).payments.refund(payment.payment.id, elsewhere)
     sender = NewRefund(amount="5.00", destination=WALLET.lower())
-    assert world.service.refunds.create(restricted, payment.payment.id, sender).amount
+    assert world.service.acting_as(restricted).payments.refund(payment.payment.id, sender).amount
     assert world.refund(payment, "5.00", to=OTHER_WALLET).destination == OTHER_WALLET
     world.finish()
     assert (world.on_chain(WALLET), world.on_chain(OTHER_WALLET)) == (atomic("5"), atomic("5"))
@@ -202,7 +201,7 @@ def test_a_recipient_who_spent_it_cannot_refund_it(world: World) -> None:
         world.refund(payment, "5.00")
     assert caught.value.available_atomic == 0
     assert len(world.events()) == before
-    assert world.service.refunds.list(world.server, payment.payment.id).records == ()
+    assert world.resources.payments.list_refunds(payment.payment.id).records == ()
     world.fund("5.00", world.merchant)
     world.refund(payment, "5.00")
     world.finish()
@@ -248,7 +247,7 @@ def paid_by_two(world: World) -> PaymentDetails:
 
 def test_a_refund_without_a_destination_is_one_for_each_sender(world: World) -> None:
     payment = paid_by_two(world)
-    made = world.service.refunds.create_all(world.server, payment.payment.id, NewRefund())
+    made = world.resources.payments.refund_all(payment.payment.id, NewRefund())
     assert [(refund.destination, refund.amount) for refund in made] == [
         (OTHER_WALLET, atomic("10")),
         (WALLET, atomic("15")),
@@ -267,14 +266,14 @@ def test_a_split_that_the_vault_cannot_pay_makes_no_refund(memory_world: World) 
     memory_world.chain.mine(3)
     with pytest.raises(InsufficientBalance):
         memory_world.refund(payment)
-    assert memory_world.service.refunds.list(memory_world.server, payment.payment.id).records == ()
+    assert memory_world.resources.payments.list_refunds(payment.payment.id).records == ()
 
 
 def test_a_restricted_key_may_refund_all_senders(memory_world: World) -> None:
     payment = paid_by_two(memory_world)
     restricted = restricted_key(memory_world)
-    refunds = memory_world.service.refunds
-    made = refunds.create_all(restricted, payment.payment.id, NewRefund(amount="20.00"))
+    refunds = memory_world.service.acting_as(restricted).payments
+    made = refunds.refund_all(payment.payment.id, NewRefund(amount="20.00"))
     assert [refund.amount for refund in made] == [atomic("8"), atomic("12")]
 
 
@@ -334,11 +333,14 @@ def test_another_tenants_payment_is_not_found(memory_world: World) -> None:
     payment = succeeded(memory_world)
     app = memory_world.service.tenants.create_app("Other", "other")
     stranger = memory_world.service.tenants.system_authority(app.environments["sandbox"])
-    refunds, reconciliation = memory_world.service.refunds, memory_world.service.reconciliation
+    refunds, reconciliation = (
+        memory_world.service.acting_as(stranger).payments,
+        memory_world.service.acting_as(stranger).payments,
+    )
     for call in (
-        lambda: refunds.create(stranger, payment.payment.id, NewRefund()),
-        lambda: refunds.list(stranger, payment.payment.id),
-        lambda: reconciliation.reconcile(stranger, payment.payment.id, "refund_excess"),
+        lambda: refunds.refund(payment.payment.id, NewRefund()),
+        lambda: refunds.list_refunds(payment.payment.id),
+        lambda: reconciliation.reconcile(payment.payment.id, "refund_excess"),
     ):
         with pytest.raises(NotFound) as caught:
             call()

@@ -39,14 +39,14 @@ def _other_escrow(world: World) -> str:
 
 
 def _deposit_address(world: World) -> str:
-    return world.service.deposits.issue_address(world.server, world.payer.id, BASE).address.address
+    return world.resources.deposits.issue_address(world.payer.id, BASE).address.address
 
 
 def _paying_address(world: World) -> str:
     world.fund("1.00")
     to = ToWallet(address=STRANGER)
     new = NewSend(amount="1.00", account_id=world.payer.id, destination=to)
-    sent = world.service.sends.create(world.server, new).payment
+    sent = world.resources.payments.send(new).payment
     world.finish()
     return _derived("escrow", str(world.paid(sent.id).release_id))(world)
 
@@ -74,7 +74,7 @@ def pay_from(world: World, payment: PaymentDetails, source: str, amount: str) ->
     world.chain.transfer(
         USDC.address, source, escrow, atomic(amount), f"pay-{payment.payment.id}-{source}"
     )
-    world.service.scanner("sandbox").wake(BASE)
+    world.service.parts.scanner("sandbox").wake(BASE)
     world.finish()
 
 
@@ -88,13 +88,13 @@ def test_a_refund_to_an_unknown_sender_needs_a_destination(world: World, sender:
     pay_from(world, payment, sender, "25.00")
     id = payment.payment.id
     assert world.paid(id).status == "succeeded"
-    refunds = world.service.refunds
-    for make in (refunds.create, refunds.create_all, refunds.plan):
+    payments = world.resources.payments
+    for make in (payments.refund, payments.refund_all, payments.plan_refund):
         for amount in (UNSET, "10.00"):
             with pytest.raises(ValidationFailed, match="destination is required") as refused:
-                make(world.server, id, NewRefund(amount=amount))
+                make(id, NewRefund(amount=amount))
             assert refused.value.fields[0].path == "destination"
-    assert world.service.refunds.list(world.server, id).records == ()
+    assert world.resources.payments.list_refunds(id).records == ()
     world.refund(payment, "25.00", OTHER_WALLET)
     world.finish()
     assert world.paid(id).status == "refunded"
@@ -106,7 +106,7 @@ def test_an_excess_of_an_unknown_sender_goes_where_it_is_named(world: World, sen
     pay_from(world, payment, sender, "30.00")
     with pytest.raises(ReconciliationActionNotAllowed, match="give a destination"):
         world.reconcile(payment, "refund_excess")
-    allowed = world.service.reconciliation.list_allowed(world.server, payment.payment.id)
+    allowed = world.resources.payments.list_allowed_actions(payment.payment.id)
     assert "refund_excess" in allowed
     world.reconcile(payment, "refund_excess", destination=OTHER_WALLET)
     world.finish()
@@ -167,7 +167,12 @@ def test_a_stranger_as_destination_of_a_decision_needs_a_standard_key(world: Wor
     world.pay(payment, "30.00")
     world.finish()
     limited = restricted_key(world)
-    reconcile = world.service.reconciliation.reconcile
     with pytest.raises(InsufficientPermissions):
-        reconcile(limited, payment.payment.id, "refund_excess", destination=OTHER_WALLET)
-    assert reconcile(limited, payment.payment.id, "refund_excess", destination=WALLET).refunds
+        world.service.acting_as(limited).payments.reconcile(
+            payment.payment.id, "refund_excess", destination=OTHER_WALLET
+        )
+    assert (
+        world.service.acting_as(limited)
+        .payments.reconcile(payment.payment.id, "refund_excess", destination=WALLET)
+        .refunds
+    )

@@ -29,22 +29,21 @@ def without(*products: str) -> tuple[str, ...]:
 
 
 def access_token(world: World, **given: object) -> str:
-    sessions = world.service.client_sessions
     given.setdefault("account_id", world.payer.id)
-    created = sessions.create(world.server, **given)  # type: ignore[arg-type]
-    return sessions.exchange(created.token, mode="sandbox").access_token
+    created = world.resources.client_sessions.create(**given)  # type: ignore[arg-type]
+    return world.service.client_tokens.exchange(created.token, mode="sandbox").access_token
 
 
 def test_a_session_reads_its_account_unless_more_was_asked(world: World) -> None:
-    created = world.service.client_sessions.create(world.server, external_user_id="payer")
+    created = world.resources.client_sessions.create(external_user_id="payer")
     session = created.session
     assert session.permissions == ("account:read",)
     assert session.account_id == world.payer.id
     assert session.expires_at == session.created_at + 900 * SECOND
     assert session.exchange_expires_at == session.created_at + 300 * SECOND
-    exchanged = world.service.client_sessions.exchange(created.token, mode="sandbox")
+    exchanged = world.service.client_tokens.exchange(created.token, mode="sandbox")
     assert exchanged.permissions == ("account:read",)
-    environment, read = world.service.client_sessions.authenticate(
+    environment, read = world.service.client_tokens.authenticate(
         exchanged.access_token, mode="sandbox"
     )
     assert (environment.id, read.id) == (world.environment_id, session.id)
@@ -56,28 +55,27 @@ def test_a_session_reads_its_account_unless_more_was_asked(world: World) -> None
 def test_an_account_that_is_closed_at_the_commit_gets_no_session(world: World) -> None:
     """Also where it was open when it was looked up."""
     service = world.service
-    look_up = service.accounts.look_up
+    look_up = service.parts.accounts.look_up
 
     def look_up_and_close(*given: Any) -> Account:
         found = look_up(*given)
-        service.accounts.update(world.server, found.id, status="closed")
+        service.acting_as(world.server).accounts.change(found.id, status="closed")
         return found
 
-    service._unguarded.accounts.look_up = look_up_and_close  # type: ignore[method-assign]
+    service.parts.accounts.look_up = look_up_and_close  # type: ignore[method-assign]
     with pytest.raises(AccountSuspended):
-        service.client_sessions.create(world.server, external_user_id="payer")
+        service.acting_as(world.server).client_sessions.create(external_user_id="payer")
 
 
 def test_the_look_up_is_strict_and_makes_no_account(world: World) -> None:
-    create = world.service.client_sessions.create
     with pytest.raises(NotFound):
-        create(world.server, external_user_id="nobody")
+        world.resources.client_sessions.create(external_user_id="nobody")
     with pytest.raises(NotFound):
-        create(world.server, account_id="acct_none")
+        world.resources.client_sessions.create(account_id="acct_none")
     with pytest.raises(ValidationFailed):
-        create(world.server)
+        world.resources.client_sessions.create()
     with pytest.raises(ValidationFailed):
-        create(world.server, account_id=world.payer.id, external_user_id="payer")
+        world.resources.client_sessions.create(account_id=world.payer.id, external_user_id="payer")
     assert world.event_names()["account.created"] == 2
 
 
@@ -85,14 +83,17 @@ def test_the_look_up_is_strict_and_makes_no_account(world: World) -> None:
 def test_a_session_lives_from_a_minute_to_a_day(
     memory_world: World, seconds: int, fits: bool
 ) -> None:
-    create = memory_world.service.client_sessions.create
     if fits:
-        made = create(memory_world.server, external_user_id="payer", expires_in_s=seconds)
+        made = memory_world.resources.client_sessions.create(
+            external_user_id="payer", expires_in_s=seconds
+        )
         assert made.session.expires_at == made.session.created_at + seconds * SECOND
         assert made.session.exchange_expires_at <= made.session.expires_at
     else:
         with pytest.raises(ValidationFailed):
-            create(memory_world.server, external_user_id="payer", expires_in_s=seconds)
+            memory_world.resources.client_sessions.create(
+                external_user_id="payer", expires_in_s=seconds
+            )
 
 
 def test_an_unknown_permission_makes_no_session(world: World) -> None:
@@ -121,97 +122,99 @@ def test_a_permission_needs_its_product(memory_world: World, permission: str, pr
         access_token(world, permissions=(permission,))
     assert caught.value.product == product
     # What was granted before no longer opens anything either, on every call anew.
-    environment, session = world.service.client_sessions.authenticate(token, mode="sandbox")
+    environment, session = world.service.client_tokens.authenticate(token, mode="sandbox")
     with pytest.raises(EntitlementRequired):
         authorize(Requirement("client", permissions=(permission,)), environment, None, session)
 
 
 def test_the_exchange_lists_what_the_products_leave(world: World) -> None:
-    sessions = world.service.client_sessions
-    token = sessions.create(
-        world.server, account_id=world.payer.id, permissions=PAYER_PERMISSIONS
+    token = world.resources.client_sessions.create(
+        account_id=world.payer.id, permissions=PAYER_PERMISSIONS
     ).token
     world.service.tenants.set_products(world.environment_id, without("vaults"))
-    exchanged = sessions.exchange(token, mode="sandbox")
+    exchanged = world.service.client_tokens.exchange(token, mode="sandbox")
     assert exchanged.permissions == ("account:read", "payments:read", "payments:write")
     assert "vault_payments:write" in exchanged.session.permissions
 
 
 def test_a_session_token_is_exchanged_once_and_within_its_time(world: World) -> None:
-    sessions = world.service.client_sessions
-    token = sessions.create(world.server, account_id=world.payer.id).token
-    late = sessions.create(world.server, account_id=world.payer.id).token
+    token = world.resources.client_sessions.create(account_id=world.payer.id).token
+    late = world.resources.client_sessions.create(account_id=world.payer.id).token
     world.system.advance(299.999)
-    sessions.exchange(token, mode="sandbox")
+    world.service.client_tokens.exchange(token, mode="sandbox")
     with pytest.raises(Unauthorized):
-        sessions.exchange(token, mode="sandbox")
+        world.service.client_tokens.exchange(token, mode="sandbox")
     world.system.advance(0.001)
     with pytest.raises(ClientTokenExpired):
-        sessions.exchange(late, mode="sandbox")
+        world.service.client_tokens.exchange(late, mode="sandbox")
     with pytest.raises(Unauthorized):  # consumed is reported before expired
-        sessions.exchange(token, mode="sandbox")
+        world.service.client_tokens.exchange(token, mode="sandbox")
 
 
 def test_revoked_is_reported_before_expired(world: World) -> None:
-    sessions = world.service.client_sessions
-    created = sessions.create(world.server, account_id=world.payer.id)
+    created = world.resources.client_sessions.create(account_id=world.payer.id)
     access = access_token(world)
-    sessions.revoke(world.server, created.session.id)
+    world.resources.client_sessions.revoke(created.session.id)
     world.system.advance(1_000)
     with pytest.raises(Unauthorized):
-        sessions.exchange(created.token, mode="sandbox")
+        world.service.client_tokens.exchange(created.token, mode="sandbox")
     with pytest.raises(ClientTokenExpired):
-        sessions.authenticate(access, mode="sandbox")
+        world.service.client_tokens.authenticate(access, mode="sandbox")
 
 
 def test_an_access_token_ends_with_its_session(world: World) -> None:
     access = access_token(world, expires_in_s=600)
     world.system.advance(599.999)
-    world.service.client_sessions.authenticate(access, mode="sandbox")
+    world.service.client_tokens.authenticate(access, mode="sandbox")
     world.system.advance(0.001)
     with pytest.raises(ClientTokenExpired):
-        world.service.client_sessions.authenticate(access, mode="sandbox")
+        world.service.client_tokens.authenticate(access, mode="sandbox")
 
 
 def test_revoking_a_session_ends_its_tokens_at_once(world: World) -> None:
-    sessions = world.service.client_sessions
     access = access_token(world)
-    _, session = sessions.authenticate(access, mode="sandbox")
-    revoked = sessions.revoke(world.server, session.id)
-    assert sessions.revoke(world.server, session.id).revoked_at == revoked.revoked_at
+    _, session = world.service.client_tokens.authenticate(access, mode="sandbox")
+    revoked = world.resources.client_sessions.revoke(session.id)
+    assert world.resources.client_sessions.revoke(session.id).revoked_at == revoked.revoked_at
     with pytest.raises(Unauthorized):
-        sessions.authenticate(access, mode="sandbox")
+        world.service.client_tokens.authenticate(access, mode="sandbox")
     with pytest.raises(NotFound):
-        sessions.revoke(world.server, "client_session_none")
+        world.resources.client_sessions.revoke("client_session_none")
 
 
 def test_revoking_the_key_ends_the_sessions_it_made_and_only_those(world: World) -> None:
-    sessions, tenants = world.service.client_sessions, world.service.tenants
+    tenants = world.service.tenants
     spared = access_token(world)
     key, _ = tenants.create_key(world.environment_id, "standard", "second")
-    created = sessions.create(authority_of(world.environment, key), account_id=world.payer.id)
-    ended = sessions.exchange(created.token, mode="sandbox").access_token
-    unused = sessions.create(authority_of(world.environment, key), account_id=world.payer.id)
+    created = world.service.acting_as(authority_of(world.environment, key)).client_sessions.create(
+        account_id=world.payer.id
+    )
+    ended = world.service.client_tokens.exchange(created.token, mode="sandbox").access_token
+    unused = world.service.acting_as(authority_of(world.environment, key)).client_sessions.create(
+        account_id=world.payer.id
+    )
     tenants.revoke_key(world.environment_id, key.id)
     for call in (
-        lambda: sessions.authenticate(ended, mode="sandbox"),
-        lambda: sessions.exchange(unused.token, mode="sandbox"),
+        lambda: world.service.client_tokens.authenticate(ended, mode="sandbox"),
+        lambda: world.service.client_tokens.exchange(unused.token, mode="sandbox"),
     ):
         with pytest.raises(Unauthorized):
             call()
-    sessions.authenticate(spared, mode="sandbox")
+    world.service.client_tokens.authenticate(spared, mode="sandbox")
 
 
 def test_a_key_that_merely_expires_spares_its_sessions(world: World) -> None:
-    sessions, tenants = world.service.client_sessions, world.service.tenants
+    tenants = world.service.tenants
     ends = world.clock.now() + 60 * SECOND
     key, secret = tenants.create_key(world.environment_id, "standard", "brief", expires_at=ends)
-    created = sessions.create(authority_of(world.environment, key), account_id=world.payer.id)
-    access = sessions.exchange(created.token, mode="sandbox").access_token
+    created = world.service.acting_as(authority_of(world.environment, key)).client_sessions.create(
+        account_id=world.payer.id
+    )
+    access = world.service.client_tokens.exchange(created.token, mode="sandbox").access_token
     world.system.advance(60)
     with pytest.raises(Unauthorized):
         tenants.authenticate(world.app.id, secret, mode="sandbox")
-    sessions.authenticate(access, mode="sandbox")
+    world.service.client_tokens.authenticate(access, mode="sandbox")
 
 
 def test_only_a_standard_key_makes_sessions(world: World) -> None:
@@ -219,53 +222,54 @@ def test_only_a_standard_key_makes_sessions(world: World) -> None:
     restricted, _ = tenants.create_key(
         world.environment_id, "restricted", "r", scopes=("v2:accounts",)
     )
-    create = world.service.client_sessions.create
     with pytest.raises(InsufficientPermissions):
-        create(authority_of(world.environment, restricted), account_id=world.payer.id)
+        world.service.acting_as(authority_of(world.environment, restricted)).client_sessions.create(
+            account_id=world.payer.id
+        )
     with pytest.raises(Unauthorized):
-        create(tenants.system_authority(world.environment_id), account_id=world.payer.id)
+        world.service.acting_as(
+            tenants.system_authority(world.environment_id)
+        ).client_sessions.create(account_id=world.payer.id)
     with pytest.raises(Unauthorized):
-        create(world.client, account_id=world.payer.id)
+        world.service.acting_as(world.client).client_sessions.create(account_id=world.payer.id)
 
 
 def test_kinds_of_tokens_never_pass_for_each_other(world: World) -> None:
-    sessions = world.service.client_sessions
-    created = sessions.create(world.server, account_id=world.payer.id)
-    access = sessions.exchange(created.token, mode="sandbox").access_token
+    created = world.resources.client_sessions.create(account_id=world.payer.id)
+    access = world.service.client_tokens.exchange(created.token, mode="sandbox").access_token
     payment_secret = str(world.payment().client_secret)
     for token in (created.token, payment_secret, world.secret, "", "cat_", "x" * 5_000):
         with pytest.raises(Unauthorized):
-            sessions.authenticate(token, mode="sandbox")
+            world.service.client_tokens.authenticate(token, mode="sandbox")
         with pytest.raises(Unauthorized):
-            sessions.authenticate(
+            world.service.client_tokens.authenticate(
                 ACCESS_PREFIX + token.removeprefix(CLIENT_SESSION_PREFIX), mode="sandbox"
             )
     for token in (access, payment_secret, world.secret, CLIENT_SESSION_PREFIX + access[4:]):
         with pytest.raises(Unauthorized):
-            sessions.exchange(token, mode="sandbox")
+            world.service.client_tokens.exchange(token, mode="sandbox")
 
 
 def test_a_token_opens_its_own_mode_and_environment_alone(world: World) -> None:
-    sessions = world.service.client_sessions
-    created = sessions.create(world.server, account_id=world.payer.id)
+    created = world.resources.client_sessions.create(account_id=world.payer.id)
     with pytest.raises(Unauthorized):
-        sessions.exchange(created.token, mode="production")
-    access = sessions.exchange(created.token, mode="sandbox").access_token
+        world.service.client_tokens.exchange(created.token, mode="production")
+    access = world.service.client_tokens.exchange(created.token, mode="sandbox").access_token
     with pytest.raises(Unauthorized):
-        sessions.authenticate(access, mode="production")
+        world.service.client_tokens.authenticate(access, mode="production")
     for environment_id in ("env_none", world.app.environments["production"]):
         claims = Claims(environment_id, created.session.id, "2026-09-09", 0)
-        elsewhere = world.service.ports.tokens.mint(ACCESS_PREFIX, claims)
+        elsewhere = world.service.parts.ports.tokens.mint(ACCESS_PREFIX, claims)
         for mode in ("sandbox", "production"):
             with pytest.raises(Unauthorized):
-                sessions.authenticate(elsewhere, mode=mode)
+                world.service.client_tokens.authenticate(elsewhere, mode=mode)
 
 
 def test_a_token_of_a_session_that_never_was_is_unauthorized(world: World) -> None:
     claims = Claims(world.environment_id, "client_session_none", "2026-09-09", 0)
-    forged = world.service.ports.tokens.mint(ACCESS_PREFIX, claims)
+    forged = world.service.parts.ports.tokens.mint(ACCESS_PREFIX, claims)
     with pytest.raises(Unauthorized):
-        world.service.client_sessions.authenticate(forged, mode="sandbox")
+        world.service.client_tokens.authenticate(forged, mode="sandbox")
 
 
 def test_a_session_is_bound_to_the_version_it_was_made_under(world: World) -> None:
@@ -280,9 +284,9 @@ def test_a_revocation_counts_at_the_use_of_an_authority_read_before(world: World
     payment = world.payment()
     client = world.client_of(world.payer)
     assert client.session is not None
-    world.service.client_sessions.revoke(world.server, client.session.id)
+    world.resources.client_sessions.revoke(client.session.id)
     with pytest.raises(Unauthorized):
-        world.service.vault_options.create(client, payment.payment.id)
+        world.service.acting_as(client).options.create(payment.payment.id)
     assert world.paid(payment.payment.id).option_ids == ()
 
 

@@ -1,0 +1,204 @@
+"""The parts of a service, each made once, in the order in which they need one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from payments_core.accounts.address_balances import AddressBalances
+from payments_core.accounts.bank_accounts.operations import BankAccounts
+from payments_core.accounts.capabilities.operations import Capabilities
+from payments_core.accounts.directory import AccountDirectory
+from payments_core.accounts.operations import Accounts
+from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.policies import VaultPolicies
+from payments_core.accounts.vaults.provisioning import VaultProvisioning
+from payments_core.accounts.vaults.yields import VaultYields
+from payments_core.accounts.verification.operations import Verifications
+from payments_core.accounts.wallets import Wallets
+from payments_core.background_jobs import BackgroundJobs
+from payments_core.chains.port import Chain
+from payments_core.chains.scanner import Scanner
+from payments_core.deposits.operations import Deposits
+from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
+from payments_core.legacy.role_modules.operations import RoleModules
+from payments_core.legacy.settlements.operations import Settlements
+from payments_core.legacy.transactions.operations import LegacyTransactions
+from payments_core.onramps.operations import OnrampAccounts
+from payments_core.payment_settings.operations import PartnerPaymentSettings
+from payments_core.payments.checkout.checkout import Checkout
+from payments_core.payments.checkout.links import Links
+from payments_core.payments.checkout.options import PublicOptions
+from payments_core.payments.checkout.public import PublicPayments
+from payments_core.payments.collects import Collects
+from payments_core.payments.destinations import Destinations
+from payments_core.payments.disputes.operations import Disputes
+from payments_core.payments.funding.operations import Funding
+from payments_core.payments.mandates.operations import Mandates
+from payments_core.payments.operations import Payments
+from payments_core.payments.options.operations import VaultOptions
+from payments_core.payments.payouts.creation import PayoutCreation
+from payments_core.payments.refunds.operations import Refunds
+from payments_core.payments.refunds.reconciliation import Reconciliations
+from payments_core.payments.sends import Sends
+from payments_core.providers import Providers
+from payments_core.quotes.operations import Quotes
+from payments_core.sandbox.banks import FundingBanks
+from payments_core.settings import Settings
+from payments_core.tenants.client_sessions.operations import ClientSessions
+from payments_core.tenants.operations import Tenants
+from payments_core.tenants.operator_sessions import OperatorSessions
+from payments_core.tenants.operators import Operators
+from payments_core.tenants.request_log import RequestLog
+from payments_core.waiting import Waits
+from payments_core.webhooks.destinations import Resolver
+from payments_core.webhooks.dispatch.attempt import AttemptRunner
+from payments_core.webhooks.handlers import EventHandlers
+from payments_core.webhooks.operations import WebhookEndpoints
+from payments_core.webhooks.replay import WebhookEvents
+from payments_core.webhooks.transports.port import Transport
+
+
+class Parts:
+    """Everything that a service is made of.
+
+    It is for serving and for tools that work on a whole deployment. Partners' programs need only
+    the resources of `PaymentsService.environment`, whose operations check their arguments first;
+    the parts hold one another, and check nothing.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        settings: Settings,
+        chains: Mapping[int, Chain],
+        providers: Providers,
+        funding_banks: FundingBanks,
+        transport: Transport,
+        resolver: Resolver,
+        waits: Waits,
+        *,
+        refresh: Callable[[], None],
+        catch_up: Callable[[], None],
+    ) -> None:
+        self.ports = ports
+        """The storage, its committer, the clock, the key ring."""
+        self.settings = settings
+        self.chains = chains
+        """The served chains, by their number; any other number raises ChainUnavailable."""
+        self.event_handlers = EventHandlers()
+        """The functions of this process that handle events."""
+        banks = providers.banks
+        destinations = Destinations(ports, chains)
+        payouts = PayoutCreation(ports, banks)
+        remote_calls = RemoteCalls(settings.max_remote_calls, waits)
+        self.tenants = Tenants(ports)
+        """Partners, their apps and environments, and their keys."""
+        self.operators = Operators(ports)
+        """The people who may log in to an environment's dashboard."""
+        self.operator_sessions = OperatorSessions(ports, self.operators)
+        """The log-ins of operators."""
+        self.request_log = RequestLog(ports)
+        """Recent requests to the API, as far as they are recorded."""
+        self.accounts = Accounts(ports, chains)
+        """A partner's users; each has a vault on every chain."""
+        self.account_directory = AccountDirectory(ports)
+        """Accounts by username, payment address or wallet address."""
+        self.address_balances = AddressBalances(chains, remote_calls, providers.pricing)
+        """Balances of any address, ours or not."""
+        self.wallets = Wallets(ports, chains, remote_calls, settings.service_name)
+        """The wallets that accounts have proven to hold, and the challenges to prove it."""
+        self.verifications = Verifications(ports, providers.kyc, remote_calls)
+        """The identity checks of accounts, by a KYC provider."""
+        self.capabilities = Capabilities(ports, banks, funding_banks.by_mode)
+        """Which bank flows accounts may use, as the bank decides."""
+        self.bank_accounts = BankAccounts(ports, banks)
+        """US bank accounts of accounts, as the bank reviews them."""
+        self.onramp_accounts = OnrampAccounts(ports, funding_banks.by_mode, destinations)
+        """Account numbers at the bank whose incoming transfers are credited as stablecoins."""
+        self.client_sessions = ClientSessions(ports, self.accounts)
+        """Tokens with which a browser acts for one account, for a limited time."""
+        self.vaults = Vaults(ports, chains, remote_calls)
+        """Balances of vaults: as a chain reports them, less the reserved amounts."""
+        self.vault_provisioning = VaultProvisioning(ports, chains)
+        """Vaults: an account has one on each chain."""
+        self.vault_policies = VaultPolicies(ports)
+        """Policies of vaults: limits, chains, assets and destinations, in versions."""
+        self.vault_yields = VaultYields(ports)
+        """The yield settings of vaults."""
+        self.mandates = Mandates(ports)
+        """Standing approvals to collect from a vault."""
+        self.deposits = Deposits(
+            ports,
+            chains,
+            self.scanner,
+            remote_calls,
+            destinations.find_own,
+        )
+        """Deposit addresses of accounts, and the transfers that arrived there."""
+        self.links = _make_links(ports, settings)
+        """Checkout links, which lead payers to a Payment."""
+        self.payments = Payments(ports, destinations, self.links)
+        """Receive Payments; reads and ends Payments of any intent."""
+        self.quotes = Quotes(
+            ports, self.payments, destinations, providers.pricing, providers.routers, remote_calls
+        )
+        """Quotes of transfers, and the Payments that carry them out."""
+        self.payment_settings = PartnerPaymentSettings(ports)
+        """A partner's settings for its Payments: fee, tolerance, limits, origins."""
+        self.public_payments = PublicPayments(ports, self.payments, destinations)
+        """Payments that are created by a shop's visitors, who hold no credential."""
+        self.sends = Sends(ports, destinations, self.vaults, payouts)
+        """Payments out of a vault."""
+        self.collects = Collects(ports, destinations, self.vaults)
+        """Payments that are collected from a vault under a mandate."""
+        self.refunds = Refunds(ports, destinations, self.vaults)
+        """Transfers of received funds back to their senders."""
+        self.reconciliation = Reconciliations(ports, destinations, self.vaults, payouts)
+        """A partner's decisions on Payments that did not end as expected."""
+        self.disputes = Disputes(ports)
+        """Payment sessions, and the one dispute that each may have."""
+        self.vault_options = VaultOptions(ports)
+        """Ways to fund a Payment from the payer's vault."""
+        self.public_options = PublicOptions(ports, chains)
+        """Ways to fund a Payment without an account, and the payer's choice among them."""
+        self.funding = Funding(ports, self.vaults)
+        """Transfers from a payer's vault to a Payment's escrow."""
+        self.checkout = Checkout(ports, self.links)
+        """A payer's view of a Payment, by a link or by the Payment's client secret."""
+        self.legacy_transactions = LegacyTransactions(ports)
+        """Payments, deposits and refunds as the legacy interface shows them."""
+        self.role_modules = RoleModules(ports, chains, remote_calls)
+        """Role modules of vaults, which their owners authorize to act for them."""
+        self.settlements = Settlements(ports, chains, remote_calls, self.vaults)
+        """Quotes that are paid from the vaults of their payers, by a signature."""
+        self.webhooks = WebhookEndpoints(ports, resolver, settings.webhooks, remote_calls)
+        """Webhook endpoints and their deliveries."""
+        self.webhook_events = WebhookEvents(ports)
+        """The events of an environment, and the repeated sending of events."""
+        self.background_jobs = BackgroundJobs(
+            ports,
+            chains,
+            self.capabilities,
+            self.bank_accounts,
+            banks,
+            providers.routers,
+            self.onramp_accounts,
+            funding_banks.by_mode,
+            Vaults(ports, chains),
+            AttemptRunner(ports, transport, resolver, settings.webhooks, self.event_handlers),
+            refresh=refresh,
+            catch_up=catch_up,
+            events_retention_ms=settings.events_retention_ms,
+        )
+        """The worker and the scanner of each mode."""
+
+    def scanner(self, mode: str) -> Scanner:
+        """The scanner that finds a mode's transfers on the chains."""
+        return self.background_jobs.scanner(mode)
+
+
+def _make_links(ports: Ports, settings: Settings) -> Links:
+    if settings.has_public_url:
+        return Links(ports.key_ring, ports.entropy, settings.public_url)
+    return Links(ports.key_ring, ports.entropy)

@@ -1,0 +1,356 @@
+"""What an authority can do in its environment: a class per resource, a row per operation.
+
+The names are those of the typed client (`docs/client/names.py`), so that a program reads alike in
+process and over HTTP. Each row leads to the operation of a part (`operation.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from payments_core.accounts import address_balances, directory
+from payments_core.accounts import operations as accounts
+from payments_core.accounts import wallets as wallet_operations
+from payments_core.accounts.bank_accounts import operations as bank_accounts
+from payments_core.accounts.capabilities import operations as capabilities
+from payments_core.accounts.vaults import operations as vaults
+from payments_core.accounts.vaults import policies, provisioning, yields
+from payments_core.accounts.verification import operations as verifications
+from payments_core.deposits import operations as deposits
+from payments_core.legacy.role_modules import operations as role_modules
+from payments_core.legacy.settlements import operations as settlements
+from payments_core.legacy.transactions import operations as legacy_transactions
+from payments_core.onramps import operations as onramps
+from payments_core.operation import OpenResource, Resource, bound, opened
+from payments_core.payment_settings import operations as payment_settings
+from payments_core.payments import collects, sends
+from payments_core.payments import operations as payments
+from payments_core.payments.checkout import checkout, public
+from payments_core.payments.checkout import options as public_options
+from payments_core.payments.disputes import operations as disputes
+from payments_core.payments.funding import operations as funding
+from payments_core.payments.mandates import operations as mandates
+from payments_core.payments.options import operations as options
+from payments_core.payments.record import Payment
+from payments_core.payments.refunds import operations as refunds
+from payments_core.payments.refunds import reconciliation
+from payments_core.quotes import operations as quotes
+from payments_core.tenants import request_log
+from payments_core.tenants.authorization import Authority
+from payments_core.tenants.client_sessions import operations as client_sessions
+from payments_core.validation.arguments import check_arguments
+from payments_core.webhooks import operations as webhooks
+from payments_core.webhooks import replay
+from payments_core.webhooks.handler_endpoints import HandlerEndpoints, HandlerName
+from payments_core.webhooks.handlers import Handle
+from payments_core.webhooks.operations import SubscribedEvents
+from payments_core.webhooks.record import Endpoint
+
+Kind = TypeVar("Kind", bound=Resource)
+
+
+class PaymentSettings(Resource):
+    """The settings for Payments: fee, tolerance, limits, origins."""
+
+    read = bound(lambda p: p.payment_settings, payment_settings.PartnerPaymentSettings.read)
+    replace = bound(lambda p: p.payment_settings, payment_settings.PartnerPaymentSettings.replace)
+
+
+class ClientSessions(Resource):
+    """Tokens with which a browser acts for one account, for a limited time."""
+
+    create = bound(lambda p: p.client_sessions, client_sessions.ClientSessions.create)
+    revoke = bound(lambda p: p.client_sessions, client_sessions.ClientSessions.revoke)
+
+
+class Accounts(Resource):
+    """The partner's users; each has a vault on every chain."""
+
+    create = bound(lambda p: p.accounts, accounts.Accounts.create)
+    list = bound(lambda p: p.accounts, accounts.Accounts.list)
+    read = bound(lambda p: p.accounts, accounts.Accounts.get)
+    change = bound(lambda p: p.accounts, accounts.Accounts.update)
+    read_balances = bound(lambda p: p.vaults, vaults.Vaults.balances)
+    read_capabilities = bound(lambda p: p.capabilities, capabilities.Capabilities.list)
+    set_handle = bound(lambda p: p.accounts, accounts.Accounts.set_username)
+    set_settlement = bound(lambda p: p.accounts, accounts.Accounts.set_settlement)
+    adjust_settlement = bound(lambda p: p.accounts, accounts.Accounts.adjust_settlement)
+    find_by_handle = bound(
+        lambda p: p.account_directory, directory.AccountDirectory.find_by_username
+    )
+    find_by_payment_address = bound(
+        lambda p: p.account_directory, directory.AccountDirectory.find_by_payment_address
+    )
+    find_by_wallet = bound(lambda p: p.account_directory, directory.AccountDirectory.find_by_wallet)
+    is_handle_free = bound(
+        lambda p: p.account_directory, directory.AccountDirectory.is_username_free
+    )
+
+
+class Wallets(Resource):
+    """The wallets that accounts have proven to hold, and the challenges to prove it."""
+
+    add = bound(lambda p: p.wallets, wallet_operations.Wallets.add)
+    add_by_message = bound(lambda p: p.wallets, wallet_operations.Wallets.add_by_message)
+    list = bound(lambda p: p.wallets, wallet_operations.Wallets.list)
+    create_challenge = bound(lambda p: p.wallets, wallet_operations.Wallets.challenge)
+    remove = bound(lambda p: p.wallets, wallet_operations.Wallets.remove)
+
+
+class Verifications(Resource):
+    """The identity checks of accounts, by a KYC provider."""
+
+    start = bound(lambda p: p.verifications, verifications.Verifications.start)
+    list = bound(lambda p: p.verifications, verifications.Verifications.list)
+    read = bound(lambda p: p.verifications, verifications.Verifications.get)
+    decide = bound(lambda p: p.verifications, verifications.Verifications.decide)
+    simulate_decision = bound(
+        lambda p: p.verifications, verifications.Verifications.simulate_decision
+    )
+
+
+class BankAccounts(Resource):
+    """US bank accounts of accounts, as the bank reviews them."""
+
+    activate = bound(lambda p: p.capabilities, capabilities.Capabilities.activate)
+    read_requirements = bound(lambda p: p.bank_accounts, bank_accounts.BankAccounts.requirements)
+    add = bound(lambda p: p.bank_accounts, bank_accounts.BankAccounts.add)
+    list = bound(lambda p: p.bank_accounts, bank_accounts.BankAccounts.list)
+
+
+class Onramps(Resource):
+    """Account numbers at the bank whose incoming transfers are credited as stablecoins."""
+
+    read_requirements = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.requirements)
+    add = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.add)
+    list = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.list)
+    read_instructions = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.read_instructions)
+    list_transactions = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.list_transactions)
+
+
+class Vaults(Resource):
+    """The vaults of accounts, their policies and yield settings."""
+
+    list = bound(lambda p: p.vault_provisioning, provisioning.VaultProvisioning.list)
+    provision = bound(lambda p: p.vault_provisioning, provisioning.VaultProvisioning.provision)
+    read_policy = bound(lambda p: p.vault_policies, policies.VaultPolicies.read)
+    replace_policy = bound(lambda p: p.vault_policies, policies.VaultPolicies.replace)
+    read_yield_settings = bound(lambda p: p.vault_yields, yields.VaultYields.read)
+    replace_yield_settings = bound(lambda p: p.vault_yields, yields.VaultYields.replace)
+
+
+class Mandates(Resource):
+    """Standing approvals to collect from a vault."""
+
+    create = bound(lambda p: p.mandates, mandates.Mandates.create)
+    list = bound(lambda p: p.mandates, mandates.Mandates.list)
+    revoke = bound(lambda p: p.mandates, mandates.Mandates.revoke)
+
+
+class Deposits(Resource):
+    """Deposit addresses of accounts, and the transfers that arrived there."""
+
+    issue_address = bound(lambda p: p.deposits, deposits.Deposits.issue_address)
+    list_addresses = bound(lambda p: p.deposits, deposits.Deposits.list_addresses)
+    check = bound(lambda p: p.deposits, deposits.Deposits.check)
+    send_back = bound(lambda p: p.deposits, deposits.Deposits.send_back)
+    list = bound(lambda p: p.deposits, deposits.Deposits.list_deposits)
+
+
+class Payments(Resource):
+    """Payments of every intent: received, sent and collected; their refunds and exceptions."""
+
+    receive = bound(lambda p: p.payments, payments.Payments.create)
+    send = bound(lambda p: p.sends, sends.Sends.create)
+    collect = bound(lambda p: p.collects, collects.Collects.create)
+    list = bound(lambda p: p.payments, payments.Payments.list)
+    list_briefly = bound(lambda p: p.payments, payments.Payments.list_briefly)
+    read = bound(lambda p: p.payments, payments.Payments.get)
+    cancel = bound(lambda p: p.payments, payments.Payments.cancel)
+    list_receipts = bound(lambda p: p.payments, payments.Payments.list_receipts)
+    reconcile = bound(lambda p: p.reconciliation, reconciliation.Reconciliations.reconcile)
+    list_allowed_actions = bound(
+        lambda p: p.reconciliation, reconciliation.Reconciliations.list_allowed
+    )
+    refund = bound(lambda p: p.refunds, refunds.Refunds.create)
+    refund_all = bound(lambda p: p.refunds, refunds.Refunds.create_all)
+    plan_refund = bound(lambda p: p.refunds, refunds.Refunds.plan)
+    list_refunds = bound(lambda p: p.refunds, refunds.Refunds.list)
+
+    def build_url(self, payment: Payment) -> str | None:
+        """The checkout link of a receive Payment; None for a Payment that nobody can pay."""
+        return self._parts.links.build_url(payment)
+
+
+class Options(Resource):
+    """The ways to pay a Payment from the payer's vault."""
+
+    create = bound(lambda p: p.vault_options, options.VaultOptions.create)
+    list = bound(lambda p: p.vault_options, options.VaultOptions.list)
+    read = bound(lambda p: p.vault_options, options.VaultOptions.get)
+    authorize = bound(lambda p: p.funding, funding.Funding.authorize)
+    refresh = bound(lambda p: p.vault_options, options.VaultOptions.refresh)
+
+
+class PublicPayments(Resource):
+    """A Payment as its payer sees it, and Payments that a shop's visitors create."""
+
+    create = bound(lambda p: p.public_payments, public.PublicPayments.create)
+    read = bound(lambda p: p.checkout, checkout.Checkout.get_payment)
+    read_state = bound(lambda p: p.checkout, checkout.Checkout.get_state)
+    list_methods = bound(lambda p: p.public_options, public_options.PublicOptions.list_methods)
+
+
+class PublicOptions(Resource):
+    """The ways to pay a Payment without an account, and the payer's choice among them."""
+
+    create = bound(lambda p: p.public_options, public_options.PublicOptions.create)
+    read = bound(lambda p: p.public_options, public_options.PublicOptions.get)
+    select = bound(lambda p: p.public_options, public_options.PublicOptions.select)
+    refresh = bound(lambda p: p.public_options, public_options.PublicOptions.refresh)
+    submit_transaction = bound(lambda p: p.public_options, public_options.PublicOptions.submit)
+
+
+class Sessions(Resource):
+    """Payment sessions, and the one dispute that each may have."""
+
+    read = bound(lambda p: p.disputes, disputes.Disputes.get_session)
+    flag_dispute = bound(lambda p: p.disputes, disputes.Disputes.flag)
+    resolve_dispute = bound(lambda p: p.disputes, disputes.Disputes.resolve)
+
+
+class Webhooks(Resource):
+    """Webhook endpoints and their deliveries."""
+
+    create = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.create)
+    list = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.list)
+    read = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.get)
+    change = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.update)
+    rotate_secret = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.rotate_secret)
+    test = bound(lambda p: p.webhook_events, replay.WebhookEvents.send_test)
+    recover = bound(lambda p: p.webhook_events, replay.WebhookEvents.recover)
+    list_health = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.list_health)
+    read_health = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.get_health)
+    list_deliveries = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.list_deliveries)
+    read_delivery = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.get_delivery)
+    retry_delivery = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.retry)
+
+
+class Events(Resource):
+    """The events of the environment, and the repeated sending of events."""
+
+    list = bound(lambda p: p.webhook_events, replay.WebhookEvents.list)
+    read = bound(lambda p: p.webhook_events, replay.WebhookEvents.get)
+    read_with_deliveries = bound(
+        lambda p: p.webhook_events, replay.WebhookEvents.get_with_deliveries
+    )
+    list_of_payment = bound(lambda p: p.webhook_events, replay.WebhookEvents.list_of_payment)
+    resend = bound(lambda p: p.webhook_events, replay.WebhookEvents.resend)
+
+
+class Requests(Resource):
+    """Recent requests to the API, as far as they are recorded."""
+
+    list = bound(lambda p: p.request_log, request_log.RequestLog.list_page)
+    read = bound(lambda p: p.request_log, request_log.RequestLog.get)
+
+
+class Legacy(Resource):
+    """What only the legacy interface does: quotes, settlements, role modules, transactions."""
+
+    create_quote = bound(lambda p: p.quotes, quotes.Quotes.create)
+    read_quote = bound(lambda p: p.quotes, quotes.Quotes.get)
+    is_transfer_done = bound(lambda p: p.quotes, quotes.Quotes.is_transfer_done)
+    settle = bound(lambda p: p.settlements, settlements.Settlements.settle)
+    deploy_role_module = bound(lambda p: p.role_modules, role_modules.RoleModules.deploy)
+    list_transactions = bound(
+        lambda p: p.legacy_transactions, legacy_transactions.LegacyTransactions.list
+    )
+    read_transaction = bound(
+        lambda p: p.legacy_transactions, legacy_transactions.LegacyTransactions.get
+    )
+    read_balance = bound(lambda p: p.address_balances, address_balances.AddressBalances.read)
+    read_vault_balance = bound(
+        lambda p: p.address_balances, address_balances.AddressBalances.read_vault
+    )
+    read_balances = bound(lambda p: p.address_balances, address_balances.AddressBalances.read_all)
+
+
+class ClientTokens(OpenResource):
+    """The tokens of client sessions, which prove a browser's access."""
+
+    exchange = opened(lambda p: p.client_sessions, client_sessions.ClientSessions.exchange)
+    authenticate = opened(lambda p: p.client_sessions, client_sessions.ClientSessions.authenticate)
+    find_exchangeable = opened(
+        lambda p: p.client_sessions, client_sessions.ClientSessions.find_exchangeable
+    )
+
+
+class Checkout(OpenResource):
+    """What payers prove themselves with: a link's code, or a Payment's client secret."""
+
+    exchange_link = opened(lambda p: p.checkout, checkout.Checkout.exchange)
+    read_page = opened(lambda p: p.checkout, checkout.Checkout.get_page)
+    authenticate = opened(lambda p: p.checkout, checkout.Checkout.authenticate)
+    read_shop = opened(lambda p: p.public_payments, public.PublicPayments.get_shop)
+
+
+class Shown(Generic[Kind]):
+    """A resource as an attribute of the class that binds its authority."""
+
+    def __init__(self, kind: type[Kind]) -> None:
+        self.kind = kind
+        self.__doc__ = kind.__doc__
+
+    def __get__(self, resources: Resources, owner: type) -> Kind:
+        return self.kind(resources._parts, resources._authority)
+
+
+class Resources(Resource):
+    """Everything that one authority can do in its environment, a resource per attribute."""
+
+    payment_settings = Shown(PaymentSettings)
+    client_sessions = Shown(ClientSessions)
+    accounts = Shown(Accounts)
+    wallets = Shown(Wallets)
+    verifications = Shown(Verifications)
+    bank_accounts = Shown(BankAccounts)
+    onramps = Shown(Onramps)
+    vaults = Shown(Vaults)
+    mandates = Shown(Mandates)
+    deposits = Shown(Deposits)
+    payments = Shown(Payments)
+    options = Shown(Options)
+    sessions = Shown(Sessions)
+    webhooks = Shown(Webhooks)
+    events = Shown(Events)
+    requests = Shown(Requests)
+    public_payments = Shown(PublicPayments)
+    public_options = Shown(PublicOptions)
+    legacy = Shown(Legacy)
+
+    @property
+    def authority(self) -> Authority:
+        """The authority with which every operation runs."""
+        return self._authority
+
+    @check_arguments
+    def on_event(
+        self, name: HandlerName, handle: Handle, *, subscribed_events: SubscribedEvents = ()
+    ) -> Endpoint:
+        """Call a function with the environment's events: all events, unless some are named. The
+        workers of this process call it.
+
+        It is a webhook endpoint whose attempts call `handle` with a `ReceivedEvent`: events come at
+        least once and in any order, so keep their `id`. If `handle` raises, or does not return
+        within `webhooks.attempt_s`, the event comes again by the schedule of webhooks, also if the
+        process was killed. Events from now on are kept for `name`, also while no process runs; call
+        this at every start, wherever workers run. `handle` is a plain function: a coroutine
+        function is refused, and one that returns an awaitable has failed. Raises TypeError,
+        ValidationFailed, WebhookLimitReached.
+        """
+        parts = self._parts
+        endpoints = HandlerEndpoints(parts.ports, parts.webhooks, parts.event_handlers)
+        return endpoints.register(
+            self._authority, name, handle, subscribed_events=subscribed_events
+        )
