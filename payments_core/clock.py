@@ -136,6 +136,11 @@ def parse_bound(text: str) -> Instant:
     return instant + (rest > 0 or _FINER_DIGITS.search(text) is not None)
 
 
+def parse_bound_or_none(text: str | None) -> Instant | None:
+    """`parse_bound`, or None without a text."""
+    return None if text is None else parse_bound(text)
+
+
 def _parse_microseconds(text: str) -> int:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:

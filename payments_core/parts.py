@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from payments_core.accounts.address_balances import AddressBalances
 from payments_core.accounts.bank_accounts.operations import BankAccounts
@@ -81,54 +82,54 @@ class Parts:
         refresh: Callable[[], None],
         catch_up: Callable[[], None],
     ) -> None:
-        self.ports = ports
+        self.ports: Final = ports
         """The storage, its committer, the clock, the key ring."""
-        self.settings = settings
-        self.chains = chains
+        self.settings: Final = settings
+        self.chains: Final = chains
         """The served chains, by their number; any other number raises ChainUnavailable."""
-        self.event_handlers = EventHandlers()
+        self.event_handlers: Final = EventHandlers()
         """The functions of this process that handle events."""
         banks = providers.banks
         destinations = Destinations(ports, chains)
         payouts = PayoutCreation(ports, banks)
         remote_calls = RemoteCalls(settings.max_remote_calls, waits)
-        self.tenants = Tenants(ports)
+        self.tenants: Final = Tenants(ports)
         """Partners, their apps and environments, and their keys."""
-        self.operators = Operators(ports)
+        self.operators: Final = Operators(ports)
         """The people who may log in to an environment's dashboard."""
-        self.operator_sessions = OperatorSessions(ports, self.operators)
+        self.operator_sessions: Final = OperatorSessions(ports, self.operators)
         """The log-ins of operators."""
-        self.request_log = RequestLog(ports)
+        self.request_log: Final = RequestLog(ports)
         """Recent requests to the API, as far as they are recorded."""
-        self.accounts = Accounts(ports, chains)
+        self.accounts: Final = Accounts(ports, chains)
         """A partner's users; each has a vault on every chain."""
-        self.account_directory = AccountDirectory(ports)
+        self.account_directory: Final = AccountDirectory(ports)
         """Accounts by username, payment address or wallet address."""
-        self.address_balances = AddressBalances(chains, remote_calls, providers.pricing)
+        self.address_balances: Final = AddressBalances(chains, remote_calls, providers.pricing)
         """Balances of any address, ours or not."""
-        self.wallets = Wallets(ports, chains, remote_calls, settings.service_name)
+        self.wallets: Final = Wallets(ports, chains, remote_calls, settings.service_name)
         """The wallets that accounts have proven to hold, and the challenges to prove it."""
-        self.verifications = Verifications(ports, providers.kyc, remote_calls)
+        self.verifications: Final = Verifications(ports, providers.kyc, remote_calls)
         """The identity checks of accounts, by a KYC provider."""
-        self.capabilities = Capabilities(ports, banks, funding_banks.by_mode)
+        self.capabilities: Final = Capabilities(ports, banks, funding_banks.by_mode)
         """Which bank flows accounts may use, as the bank decides."""
-        self.bank_accounts = BankAccounts(ports, banks)
+        self.bank_accounts: Final = BankAccounts(ports, banks)
         """US bank accounts of accounts, as the bank reviews them."""
-        self.onramp_accounts = OnrampAccounts(ports, funding_banks.by_mode, destinations)
+        self.onramp_accounts: Final = OnrampAccounts(ports, funding_banks.by_mode, destinations)
         """Account numbers at the bank whose incoming transfers are credited as stablecoins."""
-        self.client_sessions = ClientSessions(ports, self.accounts)
+        self.client_sessions: Final = ClientSessions(ports, self.accounts)
         """Tokens with which a browser acts for one account, for a limited time."""
-        self.vaults = Vaults(ports, chains, remote_calls)
+        self.vaults: Final = Vaults(ports, chains, remote_calls)
         """Balances of vaults: as a chain reports them, less the reserved amounts."""
-        self.vault_provisioning = VaultProvisioning(ports, chains)
+        self.vault_provisioning: Final = VaultProvisioning(ports, chains)
         """Vaults: an account has one on each chain."""
-        self.vault_policies = VaultPolicies(ports)
+        self.vault_policies: Final = VaultPolicies(ports)
         """Policies of vaults: limits, chains, assets and destinations, in versions."""
-        self.vault_yields = VaultYields(ports)
+        self.vault_yields: Final = VaultYields(ports)
         """The yield settings of vaults."""
-        self.mandates = Mandates(ports)
+        self.mandates: Final = Mandates(ports)
         """Standing approvals to collect from a vault."""
-        self.deposits = Deposits(
+        self.deposits: Final = Deposits(
             ports,
             chains,
             self.scanner,
@@ -136,47 +137,47 @@ class Parts:
             destinations.find_own,
         )
         """Deposit addresses of accounts, and the transfers that arrived there."""
-        self.links = _make_links(ports, settings)
+        self.links: Final = _make_links(ports, settings)
         """Checkout links, which lead payers to a Payment."""
-        self.payments = Payments(ports, destinations, self.links)
+        self.payments: Final = Payments(ports, destinations, self.links)
         """Receive Payments; reads and ends Payments of any intent."""
-        self.quotes = Quotes(
+        self.quotes: Final = Quotes(
             ports, self.payments, destinations, providers.pricing, providers.routers, remote_calls
         )
         """Quotes of transfers, and the Payments that carry them out."""
-        self.payment_settings = PartnerPaymentSettings(ports)
+        self.payment_settings: Final = PartnerPaymentSettings(ports)
         """A partner's settings for its Payments: fee, tolerance, limits, origins."""
-        self.public_payments = PublicPayments(ports, self.payments, destinations)
+        self.public_payments: Final = PublicPayments(ports, self.payments, destinations)
         """Payments that are created by a shop's visitors, who hold no credential."""
-        self.sends = Sends(ports, destinations, self.vaults, payouts)
+        self.sends: Final = Sends(ports, destinations, self.vaults, payouts)
         """Payments out of a vault."""
-        self.collects = Collects(ports, destinations, self.vaults)
+        self.collects: Final = Collects(ports, destinations, self.vaults)
         """Payments that are collected from a vault under a mandate."""
-        self.refunds = Refunds(ports, destinations, self.vaults)
+        self.refunds: Final = Refunds(ports, destinations, self.vaults)
         """Transfers of received funds back to their senders."""
-        self.reconciliation = Reconciliations(ports, destinations, self.vaults, payouts)
+        self.reconciliation: Final = Reconciliations(ports, destinations, self.vaults, payouts)
         """A partner's decisions on Payments that did not end as expected."""
-        self.disputes = Disputes(ports)
+        self.disputes: Final = Disputes(ports)
         """Payment sessions, and the one dispute that each may have."""
-        self.vault_options = VaultOptions(ports)
+        self.vault_options: Final = VaultOptions(ports)
         """Ways to fund a Payment from the payer's vault."""
-        self.public_options = PublicOptions(ports, chains)
+        self.public_options: Final = PublicOptions(ports, chains)
         """Ways to fund a Payment without an account, and the payer's choice among them."""
-        self.funding = Funding(ports, self.vaults)
+        self.funding: Final = Funding(ports, self.vaults)
         """Transfers from a payer's vault to a Payment's escrow."""
-        self.checkout = Checkout(ports, self.links)
+        self.checkout: Final = Checkout(ports, self.links)
         """A payer's view of a Payment, by a link or by the Payment's client secret."""
-        self.legacy_transactions = LegacyTransactions(ports)
+        self.legacy_transactions: Final = LegacyTransactions(ports)
         """Payments, deposits and refunds as the legacy interface shows them."""
-        self.role_modules = RoleModules(ports, chains, remote_calls)
+        self.role_modules: Final = RoleModules(ports, chains, remote_calls)
         """Role modules of vaults, which their owners authorize to act for them."""
-        self.settlements = Settlements(ports, chains, remote_calls, self.vaults)
+        self.settlements: Final = Settlements(ports, chains, remote_calls, self.vaults)
         """Quotes that are paid from the vaults of their payers, by a signature."""
-        self.webhooks = WebhookEndpoints(ports, resolver, settings.webhooks, remote_calls)
+        self.webhooks: Final = WebhookEndpoints(ports, resolver, settings.webhooks, remote_calls)
         """Webhook endpoints and their deliveries."""
-        self.webhook_events = WebhookEvents(ports)
+        self.webhook_events: Final = WebhookEvents(ports)
         """The events of an environment, and the repeated sending of events."""
-        self.background_jobs = BackgroundJobs(
+        self.background_jobs: Final = BackgroundJobs(
             ports,
             chains,
             self.capabilities,

@@ -6,7 +6,7 @@ process and over HTTP. Each row leads to the operation of a part (`operation.py`
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from payments_core.accounts import address_balances, directory
 from payments_core.accounts import operations as accounts
@@ -52,37 +52,41 @@ Kind = TypeVar("Kind", bound=Resource)
 class PaymentSettings(Resource):
     """The settings for Payments: fee, tolerance, limits, origins."""
 
-    read = bound(lambda p: p.payment_settings, payment_settings.PartnerPaymentSettings.read)
-    replace = bound(lambda p: p.payment_settings, payment_settings.PartnerPaymentSettings.replace)
+    read: Final = bound(lambda p: p.payment_settings, payment_settings.PartnerPaymentSettings.read)
+    replace: Final = bound(
+        lambda p: p.payment_settings, payment_settings.PartnerPaymentSettings.replace
+    )
 
 
 class ClientSessions(Resource):
     """Tokens with which a browser acts for one account, for a limited time."""
 
-    create = bound(lambda p: p.client_sessions, client_sessions.ClientSessions.create)
-    revoke = bound(lambda p: p.client_sessions, client_sessions.ClientSessions.revoke)
+    create: Final = bound(lambda p: p.client_sessions, client_sessions.ClientSessions.create)
+    revoke: Final = bound(lambda p: p.client_sessions, client_sessions.ClientSessions.revoke)
 
 
 class Accounts(Resource):
     """The partner's users; each has a vault on every chain."""
 
-    create = bound(lambda p: p.accounts, accounts.Accounts.create)
-    list = bound(lambda p: p.accounts, accounts.Accounts.list)
-    read = bound(lambda p: p.accounts, accounts.Accounts.get)
-    change = bound(lambda p: p.accounts, accounts.Accounts.update)
-    read_balances = bound(lambda p: p.vaults, vaults.Vaults.balances)
-    read_capabilities = bound(lambda p: p.capabilities, capabilities.Capabilities.list)
-    set_handle = bound(lambda p: p.accounts, accounts.Accounts.set_username)
-    set_settlement = bound(lambda p: p.accounts, accounts.Accounts.set_settlement)
-    adjust_settlement = bound(lambda p: p.accounts, accounts.Accounts.adjust_settlement)
-    find_by_handle = bound(
+    create: Final = bound(lambda p: p.accounts, accounts.Accounts.create)
+    list: Final = bound(lambda p: p.accounts, accounts.Accounts.list)
+    read: Final = bound(lambda p: p.accounts, accounts.Accounts.get)
+    change: Final = bound(lambda p: p.accounts, accounts.Accounts.update)
+    read_balances: Final = bound(lambda p: p.vaults, vaults.Vaults.balances)
+    read_capabilities: Final = bound(lambda p: p.capabilities, capabilities.Capabilities.list)
+    set_handle: Final = bound(lambda p: p.accounts, accounts.Accounts.set_username)
+    set_settlement: Final = bound(lambda p: p.accounts, accounts.Accounts.set_settlement)
+    adjust_settlement: Final = bound(lambda p: p.accounts, accounts.Accounts.adjust_settlement)
+    find_by_handle: Final = bound(
         lambda p: p.account_directory, directory.AccountDirectory.find_by_username
     )
-    find_by_payment_address = bound(
+    find_by_payment_address: Final = bound(
         lambda p: p.account_directory, directory.AccountDirectory.find_by_payment_address
     )
-    find_by_wallet = bound(lambda p: p.account_directory, directory.AccountDirectory.find_by_wallet)
-    is_handle_free = bound(
+    find_by_wallet: Final = bound(
+        lambda p: p.account_directory, directory.AccountDirectory.find_by_wallet
+    )
+    is_handle_free: Final = bound(
         lambda p: p.account_directory, directory.AccountDirectory.is_username_free
     )
 
@@ -90,21 +94,21 @@ class Accounts(Resource):
 class Wallets(Resource):
     """The wallets that accounts have proven to hold, and the challenges to prove it."""
 
-    add = bound(lambda p: p.wallets, wallet_operations.Wallets.add)
-    add_by_message = bound(lambda p: p.wallets, wallet_operations.Wallets.add_by_message)
-    list = bound(lambda p: p.wallets, wallet_operations.Wallets.list)
-    create_challenge = bound(lambda p: p.wallets, wallet_operations.Wallets.challenge)
-    remove = bound(lambda p: p.wallets, wallet_operations.Wallets.remove)
+    add: Final = bound(lambda p: p.wallets, wallet_operations.Wallets.add)
+    add_by_message: Final = bound(lambda p: p.wallets, wallet_operations.Wallets.add_by_message)
+    list: Final = bound(lambda p: p.wallets, wallet_operations.Wallets.list)
+    create_challenge: Final = bound(lambda p: p.wallets, wallet_operations.Wallets.challenge)
+    remove: Final = bound(lambda p: p.wallets, wallet_operations.Wallets.remove)
 
 
 class Verifications(Resource):
     """The identity checks of accounts, by a KYC provider."""
 
-    start = bound(lambda p: p.verifications, verifications.Verifications.start)
-    list = bound(lambda p: p.verifications, verifications.Verifications.list)
-    read = bound(lambda p: p.verifications, verifications.Verifications.get)
-    decide = bound(lambda p: p.verifications, verifications.Verifications.decide)
-    simulate_decision = bound(
+    start: Final = bound(lambda p: p.verifications, verifications.Verifications.start)
+    list: Final = bound(lambda p: p.verifications, verifications.Verifications.list)
+    read: Final = bound(lambda p: p.verifications, verifications.Verifications.get)
+    decide: Final = bound(lambda p: p.verifications, verifications.Verifications.decide)
+    simulate_decision: Final = bound(
         lambda p: p.verifications, verifications.Verifications.simulate_decision
     )
 
@@ -112,70 +116,81 @@ class Verifications(Resource):
 class BankAccounts(Resource):
     """US bank accounts of accounts, as the bank reviews them."""
 
-    activate = bound(lambda p: p.capabilities, capabilities.Capabilities.activate)
-    read_requirements = bound(lambda p: p.bank_accounts, bank_accounts.BankAccounts.requirements)
-    add = bound(lambda p: p.bank_accounts, bank_accounts.BankAccounts.add)
-    list = bound(lambda p: p.bank_accounts, bank_accounts.BankAccounts.list)
+    activate: Final = bound(lambda p: p.capabilities, capabilities.Capabilities.activate)
+    read_requirements: Final = bound(
+        lambda p: p.bank_accounts, bank_accounts.BankAccounts.requirements
+    )
+    add: Final = bound(lambda p: p.bank_accounts, bank_accounts.BankAccounts.add)
+    list: Final = bound(lambda p: p.bank_accounts, bank_accounts.BankAccounts.list)
 
 
 class Onramps(Resource):
     """Account numbers at the bank whose incoming transfers are credited as stablecoins."""
 
-    read_requirements = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.requirements)
-    add = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.add)
-    list = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.list)
-    read_instructions = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.read_instructions)
-    list_transactions = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.list_transactions)
+    read_requirements: Final = bound(
+        lambda p: p.onramp_accounts, onramps.OnrampAccounts.requirements
+    )
+    add: Final = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.add)
+    list: Final = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.list)
+    read_instructions: Final = bound(
+        lambda p: p.onramp_accounts, onramps.OnrampAccounts.read_instructions
+    )
+    list_transactions: Final = bound(
+        lambda p: p.onramp_accounts, onramps.OnrampAccounts.list_transactions
+    )
 
 
 class Vaults(Resource):
     """The vaults of accounts, their policies and yield settings."""
 
-    list = bound(lambda p: p.vault_provisioning, provisioning.VaultProvisioning.list)
-    provision = bound(lambda p: p.vault_provisioning, provisioning.VaultProvisioning.provision)
-    read_policy = bound(lambda p: p.vault_policies, policies.VaultPolicies.read)
-    replace_policy = bound(lambda p: p.vault_policies, policies.VaultPolicies.replace)
-    read_yield_settings = bound(lambda p: p.vault_yields, yields.VaultYields.read)
-    replace_yield_settings = bound(lambda p: p.vault_yields, yields.VaultYields.replace)
+    list: Final = bound(lambda p: p.vault_provisioning, provisioning.VaultProvisioning.list)
+    provision: Final = bound(
+        lambda p: p.vault_provisioning, provisioning.VaultProvisioning.provision
+    )
+    read_policy: Final = bound(lambda p: p.vault_policies, policies.VaultPolicies.read)
+    replace_policy: Final = bound(lambda p: p.vault_policies, policies.VaultPolicies.replace)
+    read_yield_settings: Final = bound(lambda p: p.vault_yields, yields.VaultYields.read)
+    replace_yield_settings: Final = bound(lambda p: p.vault_yields, yields.VaultYields.replace)
 
 
 class Mandates(Resource):
     """Standing approvals to collect from a vault."""
 
-    create = bound(lambda p: p.mandates, mandates.Mandates.create)
-    list = bound(lambda p: p.mandates, mandates.Mandates.list)
-    revoke = bound(lambda p: p.mandates, mandates.Mandates.revoke)
+    create: Final = bound(lambda p: p.mandates, mandates.Mandates.create)
+    list: Final = bound(lambda p: p.mandates, mandates.Mandates.list)
+    revoke: Final = bound(lambda p: p.mandates, mandates.Mandates.revoke)
 
 
 class Deposits(Resource):
     """Deposit addresses of accounts, and the transfers that arrived there."""
 
-    issue_address = bound(lambda p: p.deposits, deposits.Deposits.issue_address)
-    list_addresses = bound(lambda p: p.deposits, deposits.Deposits.list_addresses)
-    check = bound(lambda p: p.deposits, deposits.Deposits.check)
-    send_back = bound(lambda p: p.deposits, deposits.Deposits.send_back)
-    list = bound(lambda p: p.deposits, deposits.Deposits.list_deposits)
+    issue_address: Final = bound(lambda p: p.deposits, deposits.Deposits.issue_address)
+    list_addresses: Final = bound(lambda p: p.deposits, deposits.Deposits.list_addresses)
+    check: Final = bound(lambda p: p.deposits, deposits.Deposits.check)
+    send_back: Final = bound(lambda p: p.deposits, deposits.Deposits.send_back)
+    list: Final = bound(lambda p: p.deposits, deposits.Deposits.list_deposits)
 
 
 class Payments(Resource):
     """Payments of every intent: received, sent and collected; their refunds and exceptions."""
 
-    receive = bound(lambda p: p.payments, payments.Payments.create)
-    send = bound(lambda p: p.sends, sends.Sends.create)
-    collect = bound(lambda p: p.collects, collects.Collects.create)
-    list = bound(lambda p: p.payments, payments.Payments.list)
-    list_briefly = bound(lambda p: p.payments, payments.Payments.list_briefly)
-    read = bound(lambda p: p.payments, payments.Payments.get)
-    cancel = bound(lambda p: p.payments, payments.Payments.cancel)
-    list_receipts = bound(lambda p: p.payments, payments.Payments.list_receipts)
-    reconcile = bound(lambda p: p.reconciliation, reconciliation.Reconciliations.reconcile)
-    list_allowed_actions = bound(
+    receive: Final = bound(lambda p: p.payments, payments.Payments.create)
+    send: Final = bound(lambda p: p.sends, sends.Sends.create)
+    collect: Final = bound(lambda p: p.collects, collects.Collects.create)
+    list: Final = bound(lambda p: p.payments, payments.Payments.list)
+    list_received: Final = bound(lambda p: p.payments, payments.Payments.list_received)
+    list_briefly: Final = bound(lambda p: p.payments, payments.Payments.list_briefly)
+    read: Final = bound(lambda p: p.payments, payments.Payments.get)
+    cancel: Final = bound(lambda p: p.payments, payments.Payments.cancel)
+    list_receipts: Final = bound(lambda p: p.payments, payments.Payments.list_receipts)
+    reconcile: Final = bound(lambda p: p.reconciliation, reconciliation.Reconciliations.reconcile)
+    list_allowed_actions: Final = bound(
         lambda p: p.reconciliation, reconciliation.Reconciliations.list_allowed
     )
-    refund = bound(lambda p: p.refunds, refunds.Refunds.create)
-    refund_all = bound(lambda p: p.refunds, refunds.Refunds.create_all)
-    plan_refund = bound(lambda p: p.refunds, refunds.Refunds.plan)
-    list_refunds = bound(lambda p: p.refunds, refunds.Refunds.list)
+    refund: Final = bound(lambda p: p.refunds, refunds.Refunds.create)
+    refund_all: Final = bound(lambda p: p.refunds, refunds.Refunds.create_all)
+    plan_refund: Final = bound(lambda p: p.refunds, refunds.Refunds.plan)
+    list_refunds: Final = bound(lambda p: p.refunds, refunds.Refunds.list)
 
     def build_url(self, payment: Payment) -> str | None:
         """The checkout link of a receive Payment; None for a Payment that nobody can pay."""
@@ -185,103 +200,111 @@ class Payments(Resource):
 class Options(Resource):
     """The ways to pay a Payment from the payer's vault."""
 
-    create = bound(lambda p: p.vault_options, options.VaultOptions.create)
-    list = bound(lambda p: p.vault_options, options.VaultOptions.list)
-    read = bound(lambda p: p.vault_options, options.VaultOptions.get)
-    authorize = bound(lambda p: p.funding, funding.Funding.authorize)
-    refresh = bound(lambda p: p.vault_options, options.VaultOptions.refresh)
+    create: Final = bound(lambda p: p.vault_options, options.VaultOptions.create)
+    list: Final = bound(lambda p: p.vault_options, options.VaultOptions.list)
+    read: Final = bound(lambda p: p.vault_options, options.VaultOptions.get)
+    authorize: Final = bound(lambda p: p.funding, funding.Funding.authorize)
+    refresh: Final = bound(lambda p: p.vault_options, options.VaultOptions.refresh)
 
 
 class PublicPayments(Resource):
     """A Payment as its payer sees it, and Payments that a shop's visitors create."""
 
-    create = bound(lambda p: p.public_payments, public.PublicPayments.create)
-    read = bound(lambda p: p.checkout, checkout.Checkout.get_payment)
-    read_state = bound(lambda p: p.checkout, checkout.Checkout.get_state)
-    list_methods = bound(lambda p: p.public_options, public_options.PublicOptions.list_methods)
+    create: Final = bound(lambda p: p.public_payments, public.PublicPayments.create)
+    read: Final = bound(lambda p: p.checkout, checkout.Checkout.get_payment)
+    read_state: Final = bound(lambda p: p.checkout, checkout.Checkout.get_state)
+    list_methods: Final = bound(
+        lambda p: p.public_options, public_options.PublicOptions.list_methods
+    )
 
 
 class PublicOptions(Resource):
     """The ways to pay a Payment without an account, and the payer's choice among them."""
 
-    create = bound(lambda p: p.public_options, public_options.PublicOptions.create)
-    read = bound(lambda p: p.public_options, public_options.PublicOptions.get)
-    select = bound(lambda p: p.public_options, public_options.PublicOptions.select)
-    refresh = bound(lambda p: p.public_options, public_options.PublicOptions.refresh)
-    submit_transaction = bound(lambda p: p.public_options, public_options.PublicOptions.submit)
+    create: Final = bound(lambda p: p.public_options, public_options.PublicOptions.create)
+    read: Final = bound(lambda p: p.public_options, public_options.PublicOptions.get)
+    select: Final = bound(lambda p: p.public_options, public_options.PublicOptions.select)
+    refresh: Final = bound(lambda p: p.public_options, public_options.PublicOptions.refresh)
+    submit_transaction: Final = bound(
+        lambda p: p.public_options, public_options.PublicOptions.submit
+    )
 
 
 class Sessions(Resource):
     """Payment sessions, and the one dispute that each may have."""
 
-    read = bound(lambda p: p.disputes, disputes.Disputes.get_session)
-    flag_dispute = bound(lambda p: p.disputes, disputes.Disputes.flag)
-    resolve_dispute = bound(lambda p: p.disputes, disputes.Disputes.resolve)
+    read: Final = bound(lambda p: p.disputes, disputes.Disputes.get_session)
+    flag_dispute: Final = bound(lambda p: p.disputes, disputes.Disputes.flag)
+    resolve_dispute: Final = bound(lambda p: p.disputes, disputes.Disputes.resolve)
 
 
 class Webhooks(Resource):
     """Webhook endpoints and their deliveries."""
 
-    create = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.create)
-    list = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.list)
-    read = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.get)
-    change = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.update)
-    rotate_secret = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.rotate_secret)
-    test = bound(lambda p: p.webhook_events, replay.WebhookEvents.send_test)
-    recover = bound(lambda p: p.webhook_events, replay.WebhookEvents.recover)
-    list_health = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.list_health)
-    read_health = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.get_health)
-    list_deliveries = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.list_deliveries)
-    read_delivery = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.get_delivery)
-    retry_delivery = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.retry)
+    create: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.create)
+    list: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.list)
+    read: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.get)
+    change: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.update)
+    rotate_secret: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.rotate_secret)
+    test: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.send_test)
+    recover: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.recover)
+    list_health: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.list_health)
+    read_health: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.get_health)
+    list_deliveries: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.list_deliveries)
+    read_delivery: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.get_delivery)
+    retry_delivery: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.retry)
 
 
 class Events(Resource):
     """The events of the environment, and the repeated sending of events."""
 
-    list = bound(lambda p: p.webhook_events, replay.WebhookEvents.list)
-    read = bound(lambda p: p.webhook_events, replay.WebhookEvents.get)
-    read_with_deliveries = bound(
+    list: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.list)
+    read: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.get)
+    read_with_deliveries: Final = bound(
         lambda p: p.webhook_events, replay.WebhookEvents.get_with_deliveries
     )
-    list_of_payment = bound(lambda p: p.webhook_events, replay.WebhookEvents.list_of_payment)
-    resend = bound(lambda p: p.webhook_events, replay.WebhookEvents.resend)
+    list_of_payment: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.list_of_payment)
+    resend: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.resend)
 
 
 class Requests(Resource):
     """Recent requests to the API, as far as they are recorded."""
 
-    list = bound(lambda p: p.request_log, request_log.RequestLog.list_page)
-    read = bound(lambda p: p.request_log, request_log.RequestLog.get)
+    list: Final = bound(lambda p: p.request_log, request_log.RequestLog.list_page)
+    read: Final = bound(lambda p: p.request_log, request_log.RequestLog.get)
 
 
 class Legacy(Resource):
     """What only the legacy interface does: quotes, settlements, role modules, transactions."""
 
-    create_quote = bound(lambda p: p.quotes, quotes.Quotes.create)
-    read_quote = bound(lambda p: p.quotes, quotes.Quotes.get)
-    is_transfer_done = bound(lambda p: p.quotes, quotes.Quotes.is_transfer_done)
-    settle = bound(lambda p: p.settlements, settlements.Settlements.settle)
-    deploy_role_module = bound(lambda p: p.role_modules, role_modules.RoleModules.deploy)
-    list_transactions = bound(
+    create_quote: Final = bound(lambda p: p.quotes, quotes.Quotes.create)
+    read_quote: Final = bound(lambda p: p.quotes, quotes.Quotes.get)
+    is_transfer_done: Final = bound(lambda p: p.quotes, quotes.Quotes.is_transfer_done)
+    settle: Final = bound(lambda p: p.settlements, settlements.Settlements.settle)
+    deploy_role_module: Final = bound(lambda p: p.role_modules, role_modules.RoleModules.deploy)
+    list_transactions: Final = bound(
         lambda p: p.legacy_transactions, legacy_transactions.LegacyTransactions.list
     )
-    read_transaction = bound(
+    read_transaction: Final = bound(
         lambda p: p.legacy_transactions, legacy_transactions.LegacyTransactions.get
     )
-    read_balance = bound(lambda p: p.address_balances, address_balances.AddressBalances.read)
-    read_vault_balance = bound(
+    read_balance: Final = bound(lambda p: p.address_balances, address_balances.AddressBalances.read)
+    read_vault_balance: Final = bound(
         lambda p: p.address_balances, address_balances.AddressBalances.read_vault
     )
-    read_balances = bound(lambda p: p.address_balances, address_balances.AddressBalances.read_all)
+    read_balances: Final = bound(
+        lambda p: p.address_balances, address_balances.AddressBalances.read_all
+    )
 
 
 class ClientTokens(OpenResource):
     """The tokens of client sessions, which prove a browser's access."""
 
-    exchange = opened(lambda p: p.client_sessions, client_sessions.ClientSessions.exchange)
-    authenticate = opened(lambda p: p.client_sessions, client_sessions.ClientSessions.authenticate)
-    find_exchangeable = opened(
+    exchange: Final = opened(lambda p: p.client_sessions, client_sessions.ClientSessions.exchange)
+    authenticate: Final = opened(
+        lambda p: p.client_sessions, client_sessions.ClientSessions.authenticate
+    )
+    find_exchangeable: Final = opened(
         lambda p: p.client_sessions, client_sessions.ClientSessions.find_exchangeable
     )
 
@@ -289,10 +312,10 @@ class ClientTokens(OpenResource):
 class Checkout(OpenResource):
     """What payers prove themselves with: a link's code, or a Payment's client secret."""
 
-    exchange_link = opened(lambda p: p.checkout, checkout.Checkout.exchange)
-    read_page = opened(lambda p: p.checkout, checkout.Checkout.get_page)
-    authenticate = opened(lambda p: p.checkout, checkout.Checkout.authenticate)
-    read_shop = opened(lambda p: p.public_payments, public.PublicPayments.get_shop)
+    exchange_link: Final = opened(lambda p: p.checkout, checkout.Checkout.exchange)
+    read_page: Final = opened(lambda p: p.checkout, checkout.Checkout.get_page)
+    authenticate: Final = opened(lambda p: p.checkout, checkout.Checkout.authenticate)
+    read_shop: Final = opened(lambda p: p.public_payments, public.PublicPayments.get_shop)
 
 
 class Shown(Generic[Kind]):
@@ -309,25 +332,25 @@ class Shown(Generic[Kind]):
 class Resources(Resource):
     """Everything that one authority can do in its environment, a resource per attribute."""
 
-    payment_settings = Shown(PaymentSettings)
-    client_sessions = Shown(ClientSessions)
-    accounts = Shown(Accounts)
-    wallets = Shown(Wallets)
-    verifications = Shown(Verifications)
-    bank_accounts = Shown(BankAccounts)
-    onramps = Shown(Onramps)
-    vaults = Shown(Vaults)
-    mandates = Shown(Mandates)
-    deposits = Shown(Deposits)
-    payments = Shown(Payments)
-    options = Shown(Options)
-    sessions = Shown(Sessions)
-    webhooks = Shown(Webhooks)
-    events = Shown(Events)
-    requests = Shown(Requests)
-    public_payments = Shown(PublicPayments)
-    public_options = Shown(PublicOptions)
-    legacy = Shown(Legacy)
+    payment_settings: Final = Shown(PaymentSettings)
+    client_sessions: Final = Shown(ClientSessions)
+    accounts: Final = Shown(Accounts)
+    wallets: Final = Shown(Wallets)
+    verifications: Final = Shown(Verifications)
+    bank_accounts: Final = Shown(BankAccounts)
+    onramps: Final = Shown(Onramps)
+    vaults: Final = Shown(Vaults)
+    mandates: Final = Shown(Mandates)
+    deposits: Final = Shown(Deposits)
+    payments: Final = Shown(Payments)
+    options: Final = Shown(Options)
+    sessions: Final = Shown(Sessions)
+    webhooks: Final = Shown(Webhooks)
+    events: Final = Shown(Events)
+    requests: Final = Shown(Requests)
+    public_payments: Final = Shown(PublicPayments)
+    public_options: Final = Shown(PublicOptions)
+    legacy: Final = Shown(Legacy)
 
     @property
     def authority(self) -> Authority:

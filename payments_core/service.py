@@ -119,23 +119,15 @@ class PaymentsService:
         )
         require_plain_function(entropy, "entropy")
         self.settings = settings = settings or Settings()
-        own_clock = SystemClock() if clock is None else None
-        patience_ms = SANDBOX_PATIENCE_MS if chains is None else None
         self._clock_guard = ClockGuard(
-            storage, own_clock, MAX_CLOCK_SKEW_MS, patience_ms=patience_ms
+            storage,
+            SystemClock() if clock is None else None,
+            MAX_CLOCK_SKEW_MS,
+            patience_ms=SANDBOX_PATIENCE_MS if chains is None else None,
         )
         if clock is None:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
-        ports = Ports.over(
-            storage,
-            key_ring,
-            clock,
-            entropy=entropy,
-            telemetry=CheckedTelemetry(telemetry),
-            answer_retention_ms=settings.idempotency_retention_ms,
-            guarded_clock=GuardedClock(clock, self._clock_guard),
-            versions=settings.versions,
-        )
+        ports = self._make_ports(storage, key_ring, clock, entropy, telemetry)
         self._sandbox_chains: Mapping[int, SandboxChain] = {}
         if chains is None:
             chains = self._sandbox_chains = sandbox_chains or _make_simulated_chains(ports)
@@ -162,6 +154,25 @@ class PaymentsService:
         self.operator_sessions = guard(self.parts.operator_sessions)
         self.client_tokens = ClientTokens(self.parts)
         self.checkout = Checkout(self.parts)
+
+    def _make_ports(
+        self,
+        storage: Storage,
+        key_ring: KeyRing,
+        clock: Clock,
+        entropy: Entropy,
+        telemetry: Telemetry,
+    ) -> Ports:
+        return Ports.over(
+            storage,
+            key_ring,
+            clock,
+            entropy=entropy,
+            telemetry=CheckedTelemetry(telemetry),
+            answer_retention_ms=self.settings.idempotency_retention_ms,
+            guarded_clock=GuardedClock(clock, self._clock_guard),
+            versions=self.settings.versions,
+        )
 
     def __repr__(self) -> str:
         served = "simulated" if self._sandbox_chains else ", ".join(map(str, self.chains))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import attrs
+from msgspec import Meta
 
 from payments_core.errors import InvalidState
 
@@ -104,3 +105,9 @@ def transitions_from(
         Transition(source, trigger, target or source, emits, label, why, opens, closes)
         for source in sources
     )
+
+
+def describe_states(machine: StateMachine, noun: str) -> Meta:
+    """The rule of a field or an argument that is a status of `noun`."""
+    extra = {"fault": f"is not a status of {noun}", "rule": f"a status of {noun}"}
+    return Meta(extra={"values": tuple(sorted(machine.states)), **extra})

@@ -13,6 +13,7 @@ from payments_core.accounts.vaults.reservations import void_reservation
 from payments_core.amounts import parse_positive_amount
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.chains.port import AddressSpec
+from payments_core.clock import Instant
 from payments_core.credentials.tokens import Claims
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -43,12 +44,13 @@ from payments_core.payments.expiry import expiry_job
 from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.option_cleanup import cancel_transfer, close_open_options
 from payments_core.payments.payouts import lifecycle as payouts
-from payments_core.payments.queries import find_payments
+from payments_core.payments.queries import PaymentStatus, find_payments
 from payments_core.payments.receipts.record import Receipt
-from payments_core.payments.record import Payment
+from payments_core.payments.record import Intent, Payment
 from payments_core.payments.release import reservation_of_send
 from payments_core.storage.bulk import Get
 from payments_core.storage.damaged_records import load_listed
+from payments_core.storage.newest import where_matches
 from payments_core.storage.port import (
     Page,
     Position,
@@ -224,12 +226,35 @@ class Payments:
         authority: Authority,
         *,
         account_id: str | None = None,
-        where: Sequence[Where] = (),
+        status: PaymentStatus | None = None,
+        intent: Intent | None = None,
+        reference: str | None = None,
+        created_after: Instant | None = None,
+        created_before: Instant | None = None,
         after: Position | None = None,
         limit: PageLimit = 50,
     ) -> Page[PaymentDetails]:
-        """Payments, newest first, of one account or of all; `where` filters by their columns."""
+        """The Payments that match all filters, newest first.
 
+        The window of creation includes `created_after`, and not `created_before`.
+        """
+        where = where_matches(
+            status=status,
+            intent=intent,
+            reference=reference,
+            created_after=created_after,
+            created_before=created_before,
+        )
+        return self._list(authority, account_id, where, after, limit)
+
+    def _list(
+        self,
+        authority: Authority,
+        account_id: str | None,
+        where: Sequence[Where],
+        after: Position | None,
+        limit: int,
+    ) -> Page[PaymentDetails]:
         def load(snapshot: Snapshot) -> Page[PaymentDetails]:
             page = find_payments(snapshot, account_id, where, after, limit)
             read_details_ahead(snapshot, page.records)
@@ -246,15 +271,38 @@ class Payments:
         authority: Authority,
         *,
         account_id: str | None = None,
-        where: Sequence[Where] = (),
+        status: PaymentStatus | None = None,
+        intent: Intent | None = None,
+        reference: str | None = None,
+        created_after: Instant | None = None,
+        created_before: Instant | None = None,
         after: Position | None = None,
         limit: PageLimit = 50,
     ) -> Page[Payment]:
         """As `list`, without options, receipts and refunds: one query for the whole page."""
+        where = where_matches(
+            status=status,
+            intent=intent,
+            reference=reference,
+            created_after=created_after,
+            created_before=created_before,
+        )
         return self._storage.read(
             authority.partition,
             lambda snapshot: find_payments(snapshot, account_id, where, after, limit),
         )
+
+    def list_received(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        after: Position | None = None,
+        limit: PageLimit = 50,
+    ) -> Page[PaymentDetails]:
+        """The Payments that an account receives, newest first: all of its Payments but its sends,
+        which are filed under the account that pays."""
+        return self._list(authority, account_id, [Where("intent", "!=", "send")], after, limit)
 
     def list_receipts(
         self,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from payments_core.storage.port import Page, Position, Snapshot, Where
+from payments_core.clock import Instant
+from payments_core.storage.port import Operator, Page, Position, Snapshot, Where
 from payments_core.storage.records import R, Value
 
 
@@ -29,6 +30,25 @@ def find_newest(
     if page.next is not None and _is_older(page.next[0], where):
         return Page(page.records, None)
     return page
+
+
+def where_matches(
+    *,
+    created_after: Instant | None = None,
+    created_before: Instant | None = None,
+    **columns: Value,
+) -> list[Where]:
+    """The comparisons of a list's filters: columns that equal a value, and a window (contract §1).
+
+    A None compares nothing. The window's first instant belongs to it and the last does not, so
+    that windows side by side lose and double nothing.
+    """
+    bounds: tuple[tuple[str, Operator, Value], ...] = (
+        *((name, "=", value) for name, value in columns.items()),
+        ("created_at", ">=", created_after),
+        ("created_at", "<", created_before),
+    )
+    return [Where(name, operator, value) for name, operator, value in bounds if value is not None]
 
 
 def _start(where: Sequence[Where], after: Position | None) -> Position | None:

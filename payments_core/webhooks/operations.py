@@ -22,12 +22,12 @@ from payments_core.errors import (
 )
 from payments_core.evolve import evolve
 from payments_core.storage.jobs import Job
+from payments_core.storage.newest import where_matches
 from payments_core.storage.port import (
     Page,
     Position,
     Snapshot,
     Transaction,
-    Where,
 )
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
@@ -53,7 +53,13 @@ from payments_core.webhooks.lifecycle import (
     decide_update,
     with_effective_status,
 )
-from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, url_digest
+from payments_core.webhooks.record import (
+    ConsoleAction,
+    Delivery,
+    DeliveryStatus,
+    Endpoint,
+    url_digest,
+)
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.signing import new_secret
 from payments_core.webhooks.transports.resolver import BoundedResolver
@@ -240,13 +246,13 @@ class WebhookEndpoints:
         authority: Authority,
         endpoint_id: str,
         *,
-        where: Sequence[Where] = (),
+        status: DeliveryStatus | None = None,
         limit: PageLimit = 50,
         after: Position | None = None,
     ) -> tuple[Endpoint, Page[Delivery]]:
         """The endpoint and a page of its deliveries, most recently updated first.
 
-        `where` filters by their columns as they are stored. Raises NotFound.
+        `status` compares the status as it is stored. Raises NotFound.
         """
 
         def read_page(snapshot: Snapshot) -> tuple[Endpoint, Page[Delivery]]:
@@ -255,7 +261,7 @@ class WebhookEndpoints:
                 Delivery,
                 "by_endpoint",
                 (endpoint_id,),
-                where=where,
+                where=where_matches(status=status),
                 after=after,
                 limit=limit,
                 skip_damaged=True,

@@ -13,7 +13,7 @@ import attrs
 from payments_core.clock import DAY, SECOND, Instant
 from payments_core.contracts.versions import Versions
 from payments_core.engine.decision import Decision, NewJob, lock_shared
-from payments_core.engine.events import TEST, Event
+from payments_core.engine.events import TEST, Event, EventName
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -21,8 +21,8 @@ from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.payments.record import Payment
 from payments_core.storage.jobs import Job
-from payments_core.storage.newest import find_newest
-from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
+from payments_core.storage.newest import find_newest, where_matches
+from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id, PageLimit
@@ -87,11 +87,17 @@ class WebhookEvents:
         authority: Authority,
         *,
         account_id: str | None = None,
-        where: Sequence[Where] = (),
+        name: EventName | None = None,
+        created_after: Instant | None = None,
+        created_before: Instant | None = None,
         after: Position | None = None,
         limit: PageLimit = 50,
     ) -> Page[Event]:
-        """Events, newest first, of one account or of all; `where` filters by their columns."""
+        """The events that match all filters, newest first.
+
+        The window of creation includes `created_after`, and not `created_before`.
+        """
+        where = where_matches(name=name, created_after=created_after, created_before=created_before)
         index = "newest" if account_id is None else "by_account"
         key = () if account_id is None else (account_id,)
         return self._storage.read(

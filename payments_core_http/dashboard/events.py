@@ -8,7 +8,6 @@ import attrs
 
 from payments_core.engine.events import BY_NAME, Event
 from payments_core.engine.idempotency.record import Response
-from payments_core.storage.port import Where
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
     List,
@@ -47,7 +46,7 @@ def list_events(service: PaymentsService, call: PageCall) -> Response:
     chosen = name if name in BY_NAME else ""
     listed = List(call, {"name": chosen} if chosen else {})
     page = call.resources.events.list(
-        where=[Where("name", "=", chosen)] if chosen else [],
+        name=chosen or None,
         after=listed.position,
         limit=PAGE_SIZE,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from payments_core.clock import DAY, Instant, parse_iso
 from payments_core.engine.idempotency.record import Response
@@ -15,7 +15,6 @@ from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.operations import NewRefund, PlannedRefund
 from payments_core.payments.timeline import with_notes
-from payments_core.storage.port import Where
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
     List,
@@ -47,7 +46,7 @@ def list_payments(service: PaymentsService, call: PageCall) -> Response:
     listed = List(call, filters)
     page = call.resources.payments.list_briefly(
         account_id=search if is_identifier(search, "acct") else None,
-        where=_build_where(filters),
+        **_read_filters(filters),
         after=listed.position,
         limit=PAGE_SIZE,
     )
@@ -97,20 +96,16 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
     )
 
 
-def _build_where(filters: Mapping[str, str]) -> list[Where]:
-    search = filters.get("search", "")
-    where = [
-        Where(name, "=", filters[name])
-        for name, known in (("status", STATUSES), ("intent", INTENTS))
-        if filters.get(name) in known
-    ]
-    if search and not is_identifier(search, "acct"):
-        where.append(Where("reference", "=", search))
-    if (first := _parse_day(filters, "from")) is not None:
-        where.append(Where("created_at", ">=", first))
-    if (last := _parse_day(filters, "to")) is not None:
-        where.append(Where("created_at", "<", last + DAY))
-    return where
+def _read_filters(filters: Mapping[str, str]) -> Mapping[str, Any]:
+    """The filters of the list of Payments; what the form does not offer is left out."""
+    search, last = filters.get("search", ""), _parse_day(filters, "to")
+    choices = {"status": STATUSES, "intent": INTENTS}
+    return {
+        **{name: filters[name] for name, known in choices.items() if filters.get(name) in known},
+        "reference": None if not search or is_identifier(search, "acct") else search,
+        "created_after": _parse_day(filters, "from"),
+        "created_before": None if last is None else last + DAY,
+    }
 
 
 def _parse_day(filters: Mapping[str, str], name: str) -> Instant | None:

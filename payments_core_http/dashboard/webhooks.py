@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from payments_core.clock import HOUR, Instant, format_iso, parse_iso
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ValidationFailed
-from payments_core.storage.port import Where
 from payments_core.webhooks.operations import MAX_OVERLAP_S
+from payments_core.webhooks.record import DeliveryStatus
 from payments_core.webhooks.replay import MAX_RECOVERY_DAYS
 from payments_core.webhooks.trimming import KEPT
 from payments_core_http.dashboard.rendering import (
@@ -24,7 +24,7 @@ from payments_core_http.dashboard.words import explain_delivery, name_state
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
-DELIVERY_STATUSES = ("pending", "failed", "delivered", "abandoned")
+DELIVERY_STATUSES: tuple[DeliveryStatus, ...] = get_args(DeliveryStatus)
 OVERLAPS_S = {"0": "None: the old secret is invalid at once", "3600": "1 hour", "86400": "1 day"}
 """How long a replaced secret still signs, in seconds and in words."""
 
@@ -46,11 +46,11 @@ def list_endpoints(service: PaymentsService, call: PageCall) -> Response:
 def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
     """An endpoint and its deliveries, most recently updated first."""
     status = call.query.get("status", "")
-    chosen = status if status in DELIVERY_STATUSES else ""
+    chosen = next((one for one in DELIVERY_STATUSES if one == status), None)
     listed = List(call, {"status": chosen} if chosen else {})
     endpoint, page = call.resources.webhooks.list_deliveries(
         call.path["webhookId"],
-        where=[Where("status", "=", chosen)] if chosen else [],
+        status=chosen,
         limit=PAGE_SIZE,
         after=listed.position,
     )
@@ -63,7 +63,7 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
         health=health,
         state=name_state(health),
         deliveries=page.records,
-        chosen=chosen,
+        chosen=chosen or "",
         choices=DELIVERY_STATUSES,
         kept=KEPT[endpoint.status],
         is_first=listed.is_first,

@@ -9,9 +9,7 @@ from urllib.parse import parse_qsl
 import attrs
 import msgspec
 
-from payments_core.clock import parse_bound
 from payments_core.errors import FieldError, ValidationFailed
-from payments_core.storage.port import Operator, Where
 from payments_core.validation.fields import HttpPageLimit
 from payments_core.validation.metadata import shorten_name
 from payments_core.validation.readers import QUERY
@@ -32,20 +30,6 @@ class PageQuery:
 
     limit: HttpPageLimit = DEFAULT_LIMIT
     cursor: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
-
-
-def where_created(after: str | None, before: str | None) -> list[Where]:
-    """The comparisons of `createdAfter` and `createdBefore`, two valid times (contract §1).
-
-    The first instant belongs to the window and the last does not, so that windows side by side lose
-    and double nothing.
-    """
-    bounds: tuple[tuple[Operator, str | None], ...] = ((">=", after), ("<", before))
-    return [
-        Where("created_at", operator, parse_bound(text))
-        for operator, text in bounds
-        if text is not None
-    ]
 
 
 def read_query(route: Route, query_string: str) -> Any:

@@ -8,7 +8,6 @@ from payments_core.engine.idempotency.record import Response
 from payments_core.errors import NotFound, ValidationFailed
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
-from payments_core.storage.port import Where
 from payments_core.tenants.client_sessions.operations import effective_permissions
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.client import bodies, views
@@ -17,9 +16,6 @@ from payments_core_http.wire.query import PageQuery
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
-
-_PAID_TO_ACCOUNT = Where("intent", "!=", "send")
-"""A send is filed under the account that pays; all others under the one that is paid."""
 
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
@@ -59,9 +55,8 @@ def create_payment(
 
 def list_payments(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The Payments that the account receives, newest first."""
-    page = call.resources.payments.list(
-        account_id=call.authority.account_id,
-        where=[_PAID_TO_ACCOUNT],
+    page = call.resources.payments.list_received(
+        call.authority.account_id,
         after=call.decode_position(),
         limit=call.query.limit,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from payments_core.clock import parse_bound_or_none
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.evolve import evolve
 from payments_core.payments.collects import NewCollect
@@ -20,11 +21,10 @@ from payments_core.payments.details import PaymentDetails
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.sends import NewSend
 from payments_core.resources import Resources
-from payments_core.storage.port import Where
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.payments import bodies, receipt_views, views
-from payments_core_http.wire.query import PageQuery, where_created
+from payments_core_http.wire.query import PageQuery
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -46,9 +46,14 @@ def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 def list_payments(service: PaymentsService, call: ApiCall[None, bodies.ListPayments]) -> Response:
     """Payments, newest first."""
+    query = call.query
     page = call.resources.payments.list(
-        account_id=call.query.accountId,
-        where=_build_filters(call.query),
+        account_id=query.accountId,
+        status=query.status,
+        intent=query.intent,
+        reference=query.reference,
+        created_after=parse_bound_or_none(query.createdAfter),
+        created_before=parse_bound_or_none(query.createdBefore),
         after=call.decode_position(),
         limit=call.query.limit,
     )
@@ -179,12 +184,3 @@ def _merge_details(details: PaymentDetails, known: PaymentDetails) -> PaymentDet
         receipts=known.receipts,
         refunds=tuple(refunds.values()),
     )
-
-
-def _build_filters(query: bodies.ListPayments) -> list[Where]:
-    """The filters as comparisons."""
-    named = (("status", query.status), ("intent", query.intent), ("reference", query.reference))
-    return [
-        *(Where(name, "=", value) for name, value in named if value is not None),
-        *where_created(query.createdAfter, query.createdBefore),
-    ]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.clock import parse_iso
+from payments_core.clock import parse_bound_or_none, parse_iso
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import NotFound
-from payments_core.storage.port import Where
 from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.webhooks import bodies, views
-from payments_core_http.wire.query import PageQuery, where_created
+from payments_core_http.wire.query import PageQuery
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -135,7 +134,9 @@ def list_events(service: PaymentsService, call: ApiCall[None, bodies.ListEvents]
     query = call.query
     page = call.resources.events.list(
         account_id=query.accountId,
-        where=_build_filters(query),
+        name=query.name,
+        created_after=parse_bound_or_none(query.createdAfter),
+        created_before=parse_bound_or_none(query.createdBefore),
         after=call.decode_position(),
         limit=query.limit,
     )
@@ -157,8 +158,3 @@ def resend(service: PaymentsService, call: ApiCall[bodies.ResendEvent, None]) ->
         ),
         lambda records: views.resent_event(event_id, records),
     )
-
-
-def _build_filters(query: bodies.ListEvents) -> list[Where]:
-    named = [Where("name", "=", query.name)] if query.name is not None else []
-    return named + where_created(query.createdAfter, query.createdBefore)

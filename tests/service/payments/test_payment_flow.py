@@ -20,7 +20,6 @@ from payments_core.errors import (
 from payments_core.payments.destinations import ToAccount, ToPaymentAddress, ToWallet
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.receipts.record import Receipt
-from payments_core.storage.port import Where
 from tests.service.world import World, atomic
 
 WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
@@ -236,8 +235,7 @@ def test_payments_are_listed_by_status(world: World) -> None:
     world.resources.payments.cancel(cancelled.id)
     found, after = [], None
     while True:
-        where = (Where("status", "=", "cancelled"),)
-        page = world.resources.payments.list(where=where, after=after)
+        page = world.resources.payments.list(status="cancelled", after=after)
         found += page.records
         after = page.next
         if after is None:
