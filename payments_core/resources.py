@@ -192,6 +192,7 @@ class Payments(Resource):
     plan_refund: Final = bound(lambda p: p.refunds, refunds.Refunds.plan)
     list_refunds: Final = bound(lambda p: p.refunds, refunds.Refunds.list)
 
+    @check_arguments
     def build_url(self, payment: Payment) -> str | None:
         """The checkout link of a receive Payment; None for a Payment that nobody can pay."""
         return self._parts.links.build_url(payment)

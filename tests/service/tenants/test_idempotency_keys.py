@@ -24,6 +24,7 @@ from payments_core.errors import (
     Unavailable,
     ValidationFailed,
 )
+from payments_core.operation import OpenResource
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
 from payments_core.service import PaymentsService
@@ -304,6 +305,8 @@ def operations() -> Iterator[tuple[type, str, Callable[..., Any]]]:
         for kind in vars(module).values():
             if not inspect.isclass(kind) or kind.__module__ != module.__name__:
                 continue
+            if issubclass(kind, OpenResource):
+                continue  # its rows lead to the operations of parts
             for name, value in vars(kind).items():
                 if not inspect.isfunction(value) or name.startswith("_"):
                     continue
