@@ -119,11 +119,10 @@ class PaymentsService:
         )
         require_plain_function(entropy, "entropy")
         self.settings = settings = settings or Settings()
+        own_clock = SystemClock() if clock is None else None
+        patience_ms = SANDBOX_PATIENCE_MS if chains is None else None
         self._clock_guard = ClockGuard(
-            storage,
-            SystemClock() if clock is None else None,
-            MAX_CLOCK_SKEW_MS,
-            patience_ms=SANDBOX_PATIENCE_MS if chains is None else None,
+            storage, own_clock, MAX_CLOCK_SKEW_MS, patience_ms=patience_ms
         )
         if clock is None:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
@@ -149,6 +148,9 @@ class PaymentsService:
             refresh=self.refresh,
             catch_up=self._catch_up,
         )
+        self._show_resources()
+
+    def _show_resources(self) -> None:
         self.tenants = guard(self.parts.tenants)
         self.operators = guard(self.parts.operators)
         self.operator_sessions = guard(self.parts.operator_sessions)

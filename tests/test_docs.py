@@ -87,9 +87,9 @@ from payments_core import StorageUnavailable
 def serve(number):
     try:
         try:
-            service.payments.list(me)
+            shop.payments.list()
         except StorageUnavailable:
-            payments().payments.create(authority(), order, idempotency_key=f"fork-{number}")
+            resources().payments.receive(order, idempotency_key=f"fork-{number}")
             payments().close()
             os._exit(0)
         print("the parent's service works in the child")
@@ -98,12 +98,12 @@ def serve(number):
     os._exit(1)
 
 
-before = len(service.payments.list(me).records)
+before = len(shop.payments.list().records)
 for number in range(2):
     if not (child := os.fork()):
         serve(number)
     assert os.waitpid(child, 0)[1] == 0
-assert len(service.payments.list(me).records) == before + 2
+assert len(shop.payments.list().records) == before + 2
 service.close()
 """
 
