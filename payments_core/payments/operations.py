@@ -174,9 +174,10 @@ class Payments:
         id_sequence = id_sequence or self._committer.id_sequence()
         id_sequence.reset()
         payment_id = id_sequence.issue("payment")
-        link = self._links.mint(authority.partition, payment_id, authority.environment.mode)
+        partition = authority.partition
+        link = self._links.mint(partition, payment_id, authority.environment.mode)
         secret = self._tokens.payment_secret(
-            Claims(authority.partition, payment_id, authority.api_version, 0)
+            Claims(partition, payment_id, authority.api_version, 0)
         )
         now = self._clock.now()
 
@@ -190,7 +191,7 @@ class Payments:
                 **terms.freeze_for_payment(
                     paid.asset.chain_id, now=now, expires_in_s=new.expires_in_s
                 ),
-                escrow_address=chain.derive(AddressSpec(authority.partition, "escrow", payment_id)),
+                escrow_address=chain.derive(AddressSpec(partition, "escrow", payment_id)),
                 allowed_methods=tuple(methods),
                 link_code=link.sealed_code,
                 success_url=terms.success_url if new.success_url is None else new.success_url,
@@ -198,7 +199,7 @@ class Payments:
             )
             completed = complete(draft)
             step = lifecycle.create(completed.result, now=now)
-            expiry = expiry_job(authority.partition, step.record)
+            expiry = expiry_job(partition, step.record)
             details = PaymentDetails(step.record, client_secret=secret, payment_url=link.url)
             return step.as_decision(details).merge(
                 completed, Decision(None, inserts=(link.record,), jobs=(expiry,))
@@ -394,11 +395,13 @@ def _require_no_metadata_of_clients(authority: Authority, new: NewPayment) -> No
 def _require_valid_urls(authority: Authority, new: NewPayment) -> None:
     local = authority.mode == "sandbox"
     urls = (("success_url", new.success_url), ("cancel_url", new.cancel_url))
-    found = (
-        (path, find_url_fault(url, local_allowed=local)) for path, url in urls if url is not None
-    )
-    if faults := tuple(FieldError(path, fault) for path, fault in found if fault is not None):
-        raise ValidationFailed(faults)
+    faults = [
+        FieldError(path, fault)
+        for path, url in urls
+        if url is not None and (fault := find_url_fault(url, local_allowed=local)) is not None
+    ]
+    if faults:
+        raise ValidationFailed(tuple(faults))
 
 
 def _require_valid_expiry(expires_in_s: int) -> None:

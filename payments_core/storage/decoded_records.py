@@ -17,6 +17,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import attrs
+import msgspec
 
 from payments_core.storage.records import R, Record
 
@@ -32,16 +33,16 @@ _COMPOUND = (Union, types.UnionType, tuple, frozenset)
 class DecodedRecords:
     """The records of recently decoded bodies. Threads may share it."""
 
-    def __init__(self, decode: Callable[[type[Record], bytes | str], Any]) -> None:
-        self._decode = decode
+    def __init__(self, find_decoder: Callable[[type[Record]], msgspec.json.Decoder[Any]]) -> None:
+        self._find_decoder = find_decoder
         self._records: dict[tuple[type[Record], bytes | str], Any] = {}
 
     def get(self, kind: type[R], body: bytes | str) -> R:
-        """The record of a body. Raises what `decode` raises."""
+        """The record of a body. Raises msgspec.DecodeError."""
         record: R | None = self._records.get((kind, body))
         if record is not None:
             return record
-        decoded: R = self._decode(kind, body)
+        decoded: R = self._find_decoder(kind).decode(body)
         if len(body) <= MAX_BODY_BYTES and is_immutable(decoded):
             if len(self._records) >= MAX_RECORDS:
                 self._records.clear()

@@ -120,7 +120,7 @@ def encode(record: Record) -> bytes:
     return body
 
 
-_decoded = DecodedRecords(lambda kind, body: _decoder(kind).decode(body))
+_decoded = DecodedRecords(_decoder)
 
 
 def decode(kind: type[R], body: bytes | str) -> R:

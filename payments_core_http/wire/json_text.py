@@ -44,7 +44,7 @@ def canonicalize(document: Any) -> str:
         # RFC 8785 sorts by UTF-16 code units, which can differ from Python's order by code points.
         is_plain = all(map(str.isascii, document))
         names = sorted(document, key=None if is_plain else _utf16_code_units)
-        return "{" + ",".join(f"{_quote(n)}:{canonicalize(document[n])}" for n in names) + "}"
+        return "{" + ",".join([f"{_quote(n)}:{canonicalize(document[n])}" for n in names]) + "}"
     if isinstance(document, list):
         return "[" + ",".join(map(canonicalize, document)) + "]"
     if isinstance(document, str):

@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 import attrs
+import msgspec
 import pytest
 
 from payments_core.conformance.storage.records import NewerLetter
@@ -120,17 +121,9 @@ def test_a_long_body_is_decoded_each_time() -> None:
 
 
 def test_the_kept_records_are_bounded() -> None:
-    decoded: list[bytes | str] = []
-
-    def decode_note(kind: type[Record], body: bytes | str) -> Note:
-        decoded.append(body)
-        return Note(id=str(body))
-
-    records = DecodedRecords(decode_note)
-    bodies = [str(number) for number in range(MAX_RECORDS + 1)]
-    for body in bodies:
-        records.get(Note, body)
-    records.get(Note, bodies[-1])
-    assert decoded == bodies
-    records.get(Note, bodies[0])
-    assert decoded == [*bodies, bodies[0]]
+    records = DecodedRecords(msgspec.json.Decoder)
+    bodies = [encode(stamp(Note(id=str(number)), 1)) for number in range(MAX_RECORDS + 1)]
+    decoded = [records.get(Note, body) for body in bodies]
+    assert records.get(Note, bodies[-1]) is decoded[-1]
+    assert records.get(Note, bodies[0]) is not decoded[0]
+    assert records.get(Note, bodies[0]) == decoded[0]

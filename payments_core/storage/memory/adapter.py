@@ -331,7 +331,10 @@ class MemoryStorage:
         if tx.writes:
             self._copies.pop(partition, None)
         for collection, id in tx.writes:  # all keys are released before any is taken
-            for unique in self._keep_for_stale_reads(partition, collection, id):
+            replaced = self._tables[partition, collection].get(id)
+            if self._weakness:
+                self._keep_for_stale_reads(partition, collection, id, replaced)
+            for unique in replaced.uniques if replaced else ():
                 del self._uniques[unique]
         for (collection, id), row in tx.writes.items():
             table = self._tables[partition, collection]
@@ -342,16 +345,10 @@ class MemoryStorage:
                 self._uniques.update(dict.fromkeys(row.uniques, id))
 
     def _keep_for_stale_reads(
-        self, partition: str, collection: str, id: str
-    ) -> tuple[UniqueKey, ...]:
-        """Keep a row for stale reads before it changes; return its unique keys."""
-        row = self._tables[partition, collection].get(id)
-        if self._weakness:
-            self._recent = [
-                *self._recent[1 - RECENT_WRITES :],
-                (partition, collection, id, row),
-            ]
-        return row.uniques if row else ()
+        self, partition: str, collection: str, id: str, row: StoredRow | None
+    ) -> None:
+        """Keep a row for stale reads before it changes."""
+        self._recent = [*self._recent[1 - RECENT_WRITES :], (partition, collection, id, row)]
 
     def _lease(self, partition: str, row: StoredRow, until: Instant, holder: str) -> ClaimedJob:
         leased = lease(row.read(Job), until, holder)
@@ -361,8 +358,10 @@ class MemoryStorage:
     def _store_job(self, partition: str, job: Job) -> None:
         name = Job.collection.name
         self._copies.pop(partition, None)
-        self._keep_for_stale_reads(partition, name, job.id)
-        self._tables[partition, name][job.id] = to_stored_row(partition, job)
+        table = self._tables[partition, name]
+        if self._weakness:
+            self._keep_for_stale_reads(partition, name, job.id, table.get(job.id))
+        table[job.id] = to_stored_row(partition, job)
 
     def _iter_jobs(self, queue: str) -> Iterator[tuple[str, StoredRow]]:
         for (partition, _), row in self._iter_rows(Job.collection.name):

@@ -123,14 +123,12 @@ class MemorySnapshot:
     get_many = one_by_one.get_many
     read_ahead = one_by_one.read_ahead
 
+    # A read must not add a table: another thread may be iterating over them.
+
     def _row(self, collection: str, id: str, for_update: bool) -> StoredRow | None:
-        return self._stored_table(collection).get(id)
+        return self._tables.get((self._partition, collection), {}).get(id)
 
     def _rows(self, collection: str) -> Table:
-        return self._stored_table(collection)
-
-    def _stored_table(self, collection: str) -> Table:
-        # A read must not add a table: another thread may be iterating over them.
         return self._tables.get((self._partition, collection), {})
 
 
@@ -161,9 +159,8 @@ class MemoryTransaction(MemorySnapshot):
         self._require_current(record)
 
     def insert(self, record: Record) -> None:
-        self.raise_failure()
-        key = _key(record)
-        if self._version(key):
+        key, version = self._locate(record)
+        if version:
             raise self._fail(UniqueConflict(key[0], "id"))
         if key not in self.writes:  # as read just now, not as changed meanwhile
             self._relied.setdefault(key, 0)
@@ -187,7 +184,8 @@ class MemoryTransaction(MemorySnapshot):
     def verify(self) -> None:
         """Raise Rerun unless everything that the work relied on is unchanged. Under the lock."""
         for key, version in self._relied.items():
-            if self._stored_version(key) != version:
+            row = super()._row(*key, False)
+            if (row.version if row else 0) != version:
                 raise RerunRequired
         for unique, id in self._taken.items():
             if self._stored_owner(unique) not in (None, id):
@@ -221,9 +219,7 @@ class MemoryTransaction(MemorySnapshot):
 
     def _require_current(self, record: Record) -> tuple[str, str]:
         """The key of a record that must exist at its version."""
-        self.raise_failure()
-        key = _key(record)
-        version = self._version(key)
+        key, version = self._locate(record)
         if version == 0 or version != record.version:
             raise self._fail(VersionConflict(f"{key[0]}: {record.id} has changed"))
         if key not in self.writes:
@@ -232,8 +228,6 @@ class MemoryTransaction(MemorySnapshot):
 
     def _write(self, key: tuple[str, str], record: Record, version: int) -> None:
         row = to_stored_row(self._partition, documents.stamp(record, version))
-        if key not in self.writes:
-            self._relied.setdefault(key, self._stored_version(key))
         self._release_keys(key)
         for unique in row.uniques:
             if self._taken.get(unique, self._stored_owner(unique)) not in (None, record.id):
@@ -245,16 +239,12 @@ class MemoryTransaction(MemorySnapshot):
         self._conflict = conflict
         return conflict
 
-    def _version(self, key: tuple[str, str]) -> int:
-        """The version that this transaction sees; 0 if there is none."""
-        if key in self.writes:
-            row = self.writes[key]
-            return row.version if row else 0
-        return self._stored_version(key)
-
-    def _stored_version(self, key: tuple[str, str]) -> int:
-        row = self._stored_table(key[0]).get(key[1])
-        return row.version if row else 0
+    def _locate(self, record: Record) -> tuple[tuple[str, str], int]:
+        """A record's key, and the version that this transaction sees; 0 if there is none."""
+        self.raise_failure()
+        key = (type(record).collection.name, record.id)
+        row = self.writes[key] if key in self.writes else super()._row(*key, False)
+        return key, row.version if row else 0
 
     def _stored_owner(self, unique: UniqueKey) -> str | None:
         """The row that holds a key in the store, unless this transaction rewrote or deleted it."""
@@ -267,7 +257,3 @@ class MemoryTransaction(MemorySnapshot):
         row = self.writes.get(key)
         for unique in row.uniques if row else ():
             del self._taken[unique]
-
-
-def _key(record: Record) -> tuple[str, str]:
-    return type(record).collection.name, record.id
