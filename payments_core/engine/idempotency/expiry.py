@@ -3,17 +3,25 @@ hourly work of other rooms."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
-from payments_core.clock import HOUR, SECOND, Instant
+from payments_core.clock import HOUR, MINUTE, SECOND, Instant
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.parking import describe_error
 from payments_core.engine.ports import Ports
-from payments_core.storage.port import ClaimedJob, Transaction, Where
+from payments_core.errors import Unavailable
+from payments_core.storage.port import ClaimedJob, StorageUnavailable, Transaction, Where
 
 PURGE = "idempotency.purge"
 BATCH = 200
+
+RETRY_MS = 10 * MINUTE
+"""How soon a failed step is tried again."""
+
+_log = logging.getLogger(__name__)
 
 
 def purge_job(partition: str, now: Instant) -> NewJob:
@@ -33,24 +41,54 @@ class HourlyPurge:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
-        self._others = others
+        self._steps = (*others, self._delete_answers)
 
     def run(self, claimed: ClaimedJob) -> None:
-        """Delete a batch of each kind; return soon while there are more, else in an hour."""
-        is_more = [delete(claimed.partition) for delete in self._others]
+        """Do each step; return soon while there is more to do, else in an hour.
+
+        A step that fails stops no other step, and never parks the job: the log has an alarm, or a
+        warning while the storage is not available, and all are done again after ten minutes.
+        """
+        pauses_ms = [self._do(step, claimed.partition) for step in self._steps]
+        next_run_at = self._clock.now() + min(pauses_ms)
+        self._committer.commit(
+            WorkerAuthority.of(claimed),
+            lambda tx, id_sequence: Decision(None, next_run_at=next_run_at),
+            claimed=claimed,
+        )
+
+    def _do(self, step: PurgeStep, partition: str) -> int:
+        """Do a step; return after how many milliseconds it has work again."""
+        try:
+            return SECOND if step(partition) else HOUR
+        except Exception as error:
+            is_outage = isinstance(error, StorageUnavailable | Unavailable)
+            _log.log(
+                logging.WARNING if is_outage else logging.CRITICAL,
+                "%sa step of the hourly purge of %s failed, and is tried again in %d minutes: %s",
+                "" if is_outage else "ALARM: ",
+                partition,
+                RETRY_MS // MINUTE,
+                describe_error(error),
+            )
+            return RETRY_MS
+
+    def _delete_answers(self, partition: str) -> bool:
+        """Delete a batch of expired answers; True if there may be more."""
         now = self._clock.now()
         page = self._storage.read(
-            claimed.partition,
+            partition,
             lambda snapshot: snapshot.find(
                 StoredResponse, "by_expiry", where=(Where("expires_at", "<=", now),), limit=BATCH
             ),
         )
-        next_run_at = now + (SECOND if len(page.records) == BATCH or any(is_more) else HOUR)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             found = [tx.get(StoredResponse, old.id, for_update=True) for old in page.records]
             # Its key may have been used again meanwhile.
             over = tuple(answer for answer in found if answer and answer.expires_at <= now)
-            return Decision(None, deletes=over, next_run_at=next_run_at)
+            return Decision(None, deletes=over)
 
-        self._committer.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
+        if page.records:
+            self._committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+        return len(page.records) == BATCH
