@@ -100,14 +100,14 @@ class OwnTransport(httpx.BaseTransport):
     def __init__(self, url: str) -> None:
         """Raises ValueError for a proxy in the environment that is not a URL."""
         self._proxy = proxy_for(url)
-        self._made = self._open(threading.Semaphore(MAX_CALLS))
+        self._made = self._open(_Places())
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """See httpx; the response is read."""
         if self._made.process != os.getpid():
-            self._made = self._open(threading.Semaphore(MAX_CALLS))
+            self._made = self._open(_Places())
         elif self._made.is_retired:
-            self._made = self._open(self._made.free)
+            self._made = self._open(self._made.places)
         return self._made.handle_request(request)
 
     def close(self) -> None:
@@ -115,10 +115,34 @@ class OwnTransport(httpx.BaseTransport):
         if self._made.process == os.getpid():
             self._made.transport.close()
 
-    def _open(self, free: threading.Semaphore) -> _Opened:
+    def _open(self, places: _Places) -> _Opened:
         transport = httpx.HTTPTransport(proxy=self._proxy, limits=_LIMITS)
         bound_sockets(transport)
-        return _Opened(transport, free)
+        return _Opened(transport, places)
+
+
+@attrs.define(eq=False)
+class _Places:
+    """The requests in progress. One that was stopped anywhere leaves, whether it had come in."""
+
+    _taken: set[httpx.Request] = attrs.field(factory=set)
+    _free: threading.Condition = attrs.field(factory=threading.Condition)
+
+    def enter(self, request: httpx.Request) -> None:
+        """Wait for a place. Raises httpx.PoolTimeout."""
+        with self._free:
+            if not self._free.wait_for(self._has_free, _pool_timeout_s(request)):
+                raise httpx.PoolTimeout("too many calls are in progress", request=request)
+            self._taken.add(request)
+
+    def leave(self, request: httpx.Request) -> None:
+        """Give the place, if it has one, to the next."""
+        with self._free:
+            self._taken.discard(request)
+            self._free.notify()
+
+    def _has_free(self) -> bool:
+        return len(self._taken) < MAX_CALLS
 
 
 @attrs.define(eq=False)
@@ -126,27 +150,27 @@ class _Opened:
     """A transport with its connections in this process."""
 
     transport: httpx.HTTPTransport
-    free: threading.Semaphore
+    places: _Places
     process: int = attrs.field(factory=os.getpid)
     is_retired: bool = False
     """Whether a call was stopped amid its request, such as by a time limit of a task: httpcore may
     have lost a connection then. It is closed after its last call, and no other begins."""
-    _calls: int = 0
+    _sent: set[httpx.Request] = attrs.field(factory=set)
     _lock: threading.Lock = attrs.field(factory=threading.Lock)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """The response, read and closed. Raises httpx.PoolTimeout if too many are in progress."""
-        if not self.free.acquire(timeout=_pool_timeout_s(request)):
-            raise httpx.PoolTimeout("too many calls are in progress", request=request)
+        # A time limit of a task may stop the call at any line, also between two lines.
         try:
+            self.places.enter(request)
             return self._send(request)
         finally:
-            self.free.release()
+            self.places.leave(request)
 
     def _send(self, request: httpx.Request) -> httpx.Response:
-        with self._lock:
-            self._calls += 1
         try:
+            with self._lock:
+                self._sent.add(request)
             response = self.transport.handle_request(request)
             try:
                 response.read()
@@ -160,8 +184,8 @@ class _Opened:
             raise
         finally:
             with self._lock:
-                self._calls -= 1
-                is_last = self.is_retired and self._calls == 0
+                self._sent.discard(request)
+                is_last = self.is_retired and not self._sent
             if is_last:
                 self.transport.close()
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -174,6 +175,59 @@ def test_cancelled_calls_make_room_for_others(
         gc.collect()  # nothing is left open: a warning would fail the test
 
 
+def request(url: str, timeout_s: float) -> httpx.Request:
+    timeout = httpx.Timeout(timeout_s).as_dict()
+    return httpx.Request("GET", url, extensions={"timeout": timeout})
+
+
+class TimeIsUp(Exception):
+    """The time limit of a task, as a signal raises it in whatever line is next."""
+
+
+def stop_at(number: int, act: Callable[[], object]) -> bool:
+    """Whether a time limit has stopped the call at a line of ours, before it sends."""
+    lines = iter(range(number))
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != transports.__file__:
+            return None
+        if frame.f_code.co_name == "_send":
+            sys.settrace(None)
+        elif event == "line" and next(lines, None) is None:
+            sys.settrace(None)
+            raise TimeIsUp
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+        return False
+    except TimeIsUp:
+        return True
+    finally:
+        sys.settrace(before)
+
+
+def test_a_call_that_is_stopped_before_it_sends_gives_its_place_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transports, "MAX_CALLS", 1)
+
+    def answer_each(connection: socket.socket) -> None:
+        while connection.recv(65536):
+            connection.sendall(REFUSAL)
+
+    with listening(answer_each) as (url, _):
+        transport = transports.OwnTransport(url)
+        number = 0
+        while stop_at(number, lambda: transport.handle_request(request(url, 10))):
+            assert transport.handle_request(request(url, 1)).status_code == 404
+            number += 1
+        assert number > 5
+        transport.close()
+
+
 def test_a_call_beyond_the_limit_waits_and_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transports, "MAX_CALLS", 1)
     answers = threading.Event()
@@ -182,10 +236,6 @@ def test_a_call_beyond_the_limit_waits_and_is_not_sent(monkeypatch: pytest.Monke
         while connection.recv(65536):
             answers.wait(10)
             connection.sendall(REFUSAL)
-
-    def request(url: str, timeout_s: float) -> httpx.Request:
-        timeout = httpx.Timeout(timeout_s).as_dict()
-        return httpx.Request("GET", url, extensions={"timeout": timeout})
 
     async def wait_behind(url: str) -> None:
         transport = transports.AsyncOwnTransport(url)
