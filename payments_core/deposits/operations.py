@@ -185,23 +185,23 @@ class Deposits:
         self,
         authority: Authority,
         account_id: str,
-        chain_id: ChainId | None = None,
+        chain_id: ChainId | UnsetType = UNSET,
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> DepositCheck:
         """Scan for the account's deposits now, on one chain or on all chains.
 
         Deposits found are `detected` when this returns. Failed sweeps are sent again. Raises
-        NotFound, UnsupportedChain, and DependencyFailed if a chain does not answer; deposits
-        found on other chains stay found.
+        ValidationFailed (also for None, which may be a lost value), NotFound, UnsupportedChain, and
+        DependencyFailed if a chain does not answer; deposits found on other chains stay found.
         """
         self._committer.replay(authority, idempotency_key)
         addresses = self._storage.read(
             authority.partition, lambda snapshot: require_addresses(snapshot, account_id)
         )
-        if chain_id is not None and chain_id not in self._chains:
+        if chain_id is not UNSET and chain_id not in self._chains:
             raise UnsupportedChain(chain_id)
-        asked = sorted(self._chains) if chain_id is None else [chain_id]
+        asked = sorted(self._chains) if chain_id is UNSET else [chain_id]
         self._scan_chains(authority, addresses, asked)
         retries = self._find_retries(authority.partition, account_id, asked)
         now = self._clock.now()

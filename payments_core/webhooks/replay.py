@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import attrs
+from msgspec import UNSET, UnsetType
 
 from payments_core.clock import DAY, SECOND, Instant
 from payments_core.contracts.versions import Versions
@@ -195,15 +196,15 @@ class WebhookEvents:
         authority: Authority,
         event_id: str,
         *,
-        endpoint_id: Id | None = None,
+        endpoint_id: Id | UnsetType = UNSET,
         idempotency_key: IdempotencyKey = None,
     ) -> tuple[Delivery, ...]:
         """Deliver the event again, to one endpoint or to every active one that is subscribed.
 
-        Returns the started deliveries; for all endpoints, those whose delivery is already
-        pending are skipped. Raises NotFound, and ResourceConflict if the named
-        endpoint is not active or not subscribed or its delivery is in progress, or if nothing
-        is left to send.
+        Returns the started deliveries; for all endpoints, those whose delivery is already pending
+        are skipped. Raises ValidationFailed (also for None, which may be a lost value), NotFound,
+        and ResourceConflict if the named endpoint is not active or not subscribed or its delivery
+        is in progress, or if nothing is left to send.
         """
         event, seen = self._storage.read(
             authority.partition,
@@ -227,7 +228,7 @@ class WebhookEvents:
                         )
                     )
                 except (ResourceConflict, NotFound):
-                    if endpoint_id is not None:
+                    if endpoint_id is not UNSET:
                         raise
             if not sent:
                 raise ResourceConflict(
@@ -349,11 +350,11 @@ def require_recipient(event: Event, endpoint: Endpoint) -> None:
 
 
 def _read_resend_targets(
-    snapshot: Snapshot, event_id: str, endpoint_id: str | None
+    snapshot: Snapshot, event_id: str, endpoint_id: str | UnsetType
 ) -> tuple[Event, Sequence[tuple[Endpoint, Delivery | None]]]:
     """The event, and the endpoints to try, with their deliveries of it."""
     event = _get_event(snapshot, event_id)
-    if endpoint_id is not None:
+    if endpoint_id is not UNSET:
         endpoint = snapshot.get(Endpoint, endpoint_id)
         if endpoint is None:
             raise NotFound("webhook endpoint")

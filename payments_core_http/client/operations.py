@@ -1059,10 +1059,11 @@ def deposits_list_addresses(
 
 
 def deposits_check(
-    account_id: str, *, chain_id: int | UnsetType | None = UNSET, idempotency_key: str | None = None
+    account_id: str, *, chain_id: int | UnsetType = UNSET, idempotency_key: str | None = None
 ) -> Call[Check]:
     """Look for an account's deposits now, and send failed sweeps again. Needs
-    `v2:deposit_addresses`. The chain to check; without one, all of them.
+    `v2:deposit_addresses`. The chain to check; without one, all of them. Null is refused,
+    since it may be a value that was lost.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
     """
@@ -1524,11 +1525,12 @@ def webhooks_create(
     *,
     url: str,
     description: str | UnsetType | None = UNSET,
-    subscribed_events: Sequence[str] | UnsetType | None = UNSET,
+    subscribed_events: Sequence[str] | UnsetType = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[EndpointWithSecret]:
     """Register a webhook endpoint; returns its signing secret. Needs `v2:webhooks`,
-    `v2:console`. An endpoint; without `subscribedEvents` it receives every event.
+    `v2:console`. An endpoint; without `subscribedEvents` it receives every event. Null is
+    refused, since it may be a value that was lost.
 
     `url`: Where deliveries are sent.
     `description`: Your own text about it.
@@ -1748,11 +1750,12 @@ def events_read(event_id: str) -> Call[Event]:
 
 
 def events_resend(
-    event_id: str, *, webhook_id: str | UnsetType | None = UNSET, idempotency_key: str | None = None
+    event_id: str, *, webhook_id: str | UnsetType = UNSET, idempotency_key: str | None = None
 ) -> Call[ResentEvent]:
     """Deliver an event again, to one endpoint or to all that are subscribed. Needs
     `v2:webhooks`, `v2:console`. The endpoint to send to; without `webhookId`, every
-    active endpoint that is subscribed.
+    active endpoint that is subscribed. Null is refused, since it may be a value that was
+    lost.
 
     `webhook_id`: The endpoint's id.
     """

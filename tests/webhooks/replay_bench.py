@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+from msgspec import UNSET
 
 from payments_core.webhooks.dispatch.recovery import WebhookRecovery
 from payments_core.webhooks.lifecycle import RECOVER, EndpointChanges
@@ -40,7 +41,7 @@ class ReplayBench(Bench):
         return self.events.send_test(self.authority, endpoint.id)
 
     def resend(self, event_id: str, endpoint: Endpoint | None = None) -> Any:
-        named = None if endpoint is None else endpoint.id
+        named = UNSET if endpoint is None else endpoint.id
         return self.events.resend(self.authority, event_id, endpoint_id=named)
 
     def recover(self, endpoint: Endpoint, since: int) -> None:

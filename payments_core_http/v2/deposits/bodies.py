@@ -19,9 +19,12 @@ class IssueAddress:
 
 @frozen_body
 class CheckDeposits:
-    """The chain to check; without one, all of them."""
+    """The chain to check; without one, all of them.
 
-    chainId: ChainId | None = None
+    Null is refused, since it may be a value that was lost.
+    """
+
+    chainId: ChainId | UnsetType = UNSET
 
 
 @frozen_body

@@ -17,12 +17,15 @@ from payments_core_http.wire.query import PageQuery
 
 @frozen_body
 class CreateWebhook:
-    """An endpoint; without `subscribedEvents` it receives every event."""
+    """An endpoint; without `subscribedEvents` it receives every event.
+
+    Null is refused, since it may be a value that was lost.
+    """
 
     url: WebhookUrl
     description: EndpointDescription | None = None
     """Your own text about it."""
-    subscribedEvents: EventNames = ()
+    subscribedEvents: EventNames | UnsetType = UNSET
 
 
 @frozen_body
@@ -46,9 +49,12 @@ class ChangeWebhook:
 
 @frozen_body
 class ResendEvent:
-    """The endpoint to send to; without `webhookId`, every active endpoint that is subscribed."""
+    """The endpoint to send to; without `webhookId`, every active endpoint that is subscribed.
 
-    webhookId: Id | None = None
+    Null is refused, since it may be a value that was lost.
+    """
+
+    webhookId: Id | UnsetType = UNSET
 
 
 @frozen_body

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from payments_core.clock import parse_bound_or_none, parse_iso
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import NotFound
@@ -27,7 +29,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateWebhook, None]) 
         lambda idempotent: call.resources.webhooks.create(
             url=body.url,
             description=body.description,
-            subscribed_events=body.subscribedEvents,
+            subscribed_events=() if body.subscribedEvents is UNSET else body.subscribedEvents,
             idempotency_key=idempotent,
         ),
         lambda made: views.endpoint_with_secret(made, environment),

@@ -46,8 +46,7 @@ MEANS: Mapping[str, str] = {
     "addresses": "none", "successUrl": "none", "cancelUrl": "none", "returnUrl": "none",
     "permissions": "account:read", "publicKey": "in the signature", "bankName": "none",
     "line2": "none", "achReference": "none", "wireMessage": "none", "payerAddress": "any payer",
-    "receiptId": "required where it is used", "subscribedEvents": "every event",
-    "overlapSeconds": "0", "webhookId": "each endpoint", "EIP712Domain": "as signed",
+    "receiptId": "required where it is used", "overlapSeconds": "0", "EIP712Domain": "as signed",
     "value": "nothing is sent", "operation": "a call, or any", "paymentId": "an example",
     # The sandbox has no money.
     "count": "1", "reverts": "no", "from": "the faucet", "reinclude": "no", "times": "1",
@@ -81,11 +80,12 @@ def test_every_field_that_accepts_null_is_in_the_table() -> None:
         if NoneType in get_args(field.type) or null_is_absent(field)
     }
     unknown = [path for path, name in accepting.items() if name not in MEANS]
-    assert unknown == [OWN_ACCOUNT], "if more money moves where such a value is lost, refuse null"
+    assert unknown == [OWN_ACCOUNT], "if more is done where such a value is lost, refuse null"
     assert set(MEANS) - set(accepting.values()) == set()
 
 
 PAYMENT, ACCOUNT, DEPOSIT = f"payment_{'1' * 24}", f"acct_{'1' * 24}", f"deposit_{'1' * 24}"
+EVENT = f"evt_{'1' * 24}"
 MANDATE = {"vault_id": f"vault_{'1' * 24}", "amount_per_period": "10.00", "period": "day"}
 
 Send = Callable[[Any], object]
@@ -99,6 +99,8 @@ class Lost:
     body: dict[str, Any]
     library: Callable[[Any, Any], object]
     client: Callable[[Client], object]
+    argument: str = ""
+    """The library's name of the value, where it is not the field's."""
 
 
 LOST: Mapping[str, Lost] = {
@@ -145,6 +147,19 @@ LOST: Mapping[str, Lost] = {
         ),
         lambda client: client.mandates.create(ACCOUNT, **MANDATE, expires_at=None),  # type: ignore[arg-type]
     ),
+    "resent event": Lost(
+        f"/v2/console/events/{EVENT}/resend",
+        {"webhookId": None},
+        lambda service, me: service.webhook_events.resend(me, EVENT, endpoint_id=None),
+        lambda client: client.events.resend(EVENT, webhook_id=None),  # type: ignore[arg-type]
+        argument="endpoint_id",
+    ),
+    "checked deposits": Lost(
+        f"/v2/accounts/{ACCOUNT}/deposit-addresses/check",
+        {"chainId": None},
+        lambda service, me: service.deposits.check(me, ACCOUNT, None),
+        lambda client: client.deposits.check(ACCOUNT, chain_id=None),  # type: ignore[arg-type]
+    ),
 }
 
 
@@ -158,7 +173,8 @@ def test_a_lost_value_is_refused_by_each_door(checkout: Checkout, name: str) -> 
     authority = checkout.door.service.tenants.system_authority(checkout.door.partition)
     with pytest.raises(ValidationFailed) as library:
         lost.library(checkout.door.service, authority)
-    assert [name_on_wire(one.path) for one in library.value.fields] == [field]
+    argument = name_on_wire(lost.argument) or field
+    assert [name_on_wire(one.path) for one in library.value.fields] == [argument]
     assert library.value.fields[0].message.endswith(", or left out")
     door = checkout.door
     client = Client.in_process(door.app, door.app_row.id, door.secret)
@@ -177,3 +193,13 @@ def test_an_amount_that_was_left_out_refunds_everything(checkout: Checkout) -> N
     assert checkout.read(payment["id"])["refunds"] == []
     seen = checkout.door.call("POST", refunds, {}, key="all")
     assert (seen.status, seen.json["amount"]) == (201, "10.00")
+
+
+def test_lost_events_subscribe_a_new_endpoint_to_nothing(checkout: Checkout) -> None:
+    door = checkout.door
+    path = f"/v2/console/apps/{door.app_row.id}/environments/{door.partition}/webhooks"
+    body = {"url": "https://example.com/hook"}
+    seen = door.call("POST", path, {**body, "subscribedEvents": None})
+    assert (seen.status, list(seen.faults)) == (400, ["subscribedEvents"])
+    made = door.call("POST", path, body).json["webhookEndpoint"]
+    assert made["subscribedEvents"] == []
