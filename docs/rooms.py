@@ -96,6 +96,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "testing": "The pytest plugin for users of the service.",
         "deployment": "Settings, start-up rules, processes, doctor.",
         "cli": "The command `payments`, a file or folder for each of its commands.",
+        "__main__": "The console script, which also works without the packages of `cli`.",
     },
 }
 
