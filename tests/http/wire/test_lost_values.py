@@ -150,14 +150,14 @@ LOST: Mapping[str, Lost] = {
     "resent event": Lost(
         f"/v2/console/events/{EVENT}/resend",
         {"webhookId": None},
-        lambda service, me: service.webhook_events.resend(me, EVENT, endpoint_id=None),
+        lambda service, me: service.acting_as(me).events.resend(EVENT, endpoint_id=None),
         lambda client: client.events.resend(EVENT, webhook_id=None),  # type: ignore[arg-type]
         argument="endpoint_id",
     ),
     "checked deposits": Lost(
         f"/v2/accounts/{ACCOUNT}/deposit-addresses/check",
         {"chainId": None},
-        lambda service, me: service.deposits.check(me, ACCOUNT, None),
+        lambda service, me: service.acting_as(me).deposits.check(ACCOUNT, None),
         lambda client: client.deposits.check(ACCOUNT, chain_id=None),  # type: ignore[arg-type]
     ),
 }

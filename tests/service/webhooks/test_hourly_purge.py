@@ -51,7 +51,7 @@ def test_a_step_that_fails_stops_no_other_and_is_tried_again(
     memory_world: World, caplog: pytest.LogCaptureFixture, error: Exception, level: int
 ) -> None:
     world = memory_world
-    ports, steps = world.service.ports, Steps()
+    ports, steps = world.service.parts.ports, Steps()
     answered = IdempotentRequest(
         "answer", "print", lambda _: Response(201, b"x", "2026-09-09"), retention_ms=HOUR
     )
