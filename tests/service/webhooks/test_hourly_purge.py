@@ -55,9 +55,7 @@ def test_a_step_that_fails_stops_no_other_and_is_tried_again(
     answered = IdempotentRequest(
         "answer", "print", lambda _: Response(201, b"x", "2026-09-09"), retention_ms=HOUR
     )
-    world.service.webhooks.create(
-        world.server, url="https://example.com/hook", idempotency_key=answered
-    )
+    world.resources.webhooks.create(url="https://example.com/hook", idempotency_key=answered)
     purge = HourlyPurge(ports, (steps.fail, steps.count))
 
     def run_at(now: int) -> int:
