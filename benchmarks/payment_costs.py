@@ -31,10 +31,10 @@ from payments_core.conformance.transport.certificates import NAME
 from payments_core.payments.record import Payment
 from payments_core.record_types import RECORD_TYPES
 from payments_core.settings import Settings
-from payments_core.storage.bulk import Get
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import SIMULATED, Storage
 from payments_core.storage.postgres.pipeline import EncodedParams, PipelinedConnection, ResultRow
+from payments_core.storage.reads import Get
 from payments_core.storage_loader import open_storage
 from payments_core.webhooks.record import Delivery
 from payments_core.webhooks.settings import WebhookSettings
@@ -79,10 +79,10 @@ class SimulationInMemory:
         result: T = self._take_time(self._simulated.read, partition, work)
         return result
 
-    def fetch(self, partition: str, *questions: Get) -> Sequence[Any]:
+    def fetch(self, partition: str, *reads: Get) -> Sequence[Any]:
         if partition != SIMULATED:
-            return self._storage.fetch(partition, *questions)
-        found: Sequence[Any] = self._take_time(self._simulated.fetch, partition, *questions)
+            return self._storage.fetch(partition, *reads)
+        found: Sequence[Any] = self._take_time(self._simulated.fetch, partition, *reads)
         return found
 
     def _take_time(self, call: Callable[..., Any], *args: Any) -> Any:

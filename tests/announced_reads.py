@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import attrs
 
 from payments_core.storage import one_by_one
-from payments_core.storage.bulk import Get, Lock, Question
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Page, Transaction
+from payments_core.storage.reads import Get, Lock, Read
 from payments_core.storage.records import R, Record
 
 T = TypeVar("T")
-Read = tuple[type[Record], Any]
+ReadKey = tuple[type[Record], Any]
 """A record by its id, or a page by its index and key."""
 
 
@@ -22,8 +22,8 @@ Read = tuple[type[Record], Any]
 class Comparison:
     """What a transaction announced, and what it read from then on, with the locks of records."""
 
-    announced: dict[Read, Lock] = attrs.field(factory=dict)
-    read: dict[Read, Lock] = attrs.field(factory=dict)
+    announced: dict[ReadKey, Lock] = attrs.field(factory=dict)
+    read: dict[ReadKey, Lock] = attrs.field(factory=dict)
 
     def require_equal_locks(self) -> None:
         """A record that is locked otherwise than announced takes its locks in another order, or
@@ -59,7 +59,7 @@ class _Compared:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self.comparison = Comparison()
-        self._missed: set[Read] = set()
+        self._missed: set[ReadKey] = set()
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         found = self._tx.get(kind, id, for_update=for_update)
@@ -83,14 +83,14 @@ class _Compared:
     def count(self, *args: Any, **more: Any) -> int:
         return self._tx.count(*args, **more)
 
-    def read_ahead(self, *questions: Question) -> None:
+    def read_ahead(self, *reads: Read) -> None:
         self.comparison.read.clear()  # it came before, as the jobs of a batch do
-        for one in questions:
+        for one in reads:
             if isinstance(one, Get):
                 self.comparison.announced[one.kind, one.id] = one.lock
             else:
                 self.comparison.announced[one.kind, (one.index, one.key)] = "none"
-        self._tx.read_ahead(*questions)
+        self._tx.read_ahead(*reads)
 
     def hold(self, record: Record) -> None:
         if self.comparison.read.get((type(record), record.id)) == "none":

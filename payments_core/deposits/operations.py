@@ -40,8 +40,8 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import Page, Position, Transaction
+from payments_core.storage.reads import Get
 from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, ChainId, PageLimit

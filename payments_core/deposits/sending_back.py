@@ -37,9 +37,9 @@ from payments_core.errors import InvalidState, ResourceConflict
 from payments_core.evolve import evolve
 from payments_core.misdirected import lifecycle, transfers
 from payments_core.misdirected.record import SentBack
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 
 SEND_BACK = "deposits.send_back"
 WATCH_RETURN = "deposits.watch_return"

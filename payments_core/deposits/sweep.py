@@ -31,9 +31,9 @@ from payments_core.deposits import lifecycle
 from payments_core.deposits.chain_view import observe_deposit
 from payments_core.deposits.record import Deposit
 from payments_core.engine.decision import Decision
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 
 SWEEP = "deposits.sweep"
 WATCH_SWEEP = "deposits.watch_sweep"

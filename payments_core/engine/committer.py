@@ -41,7 +41,6 @@ from payments_core.engine.rows import (
 from payments_core.errors import IdempotencyInProgress, PaymentsError, Unavailable
 from payments_core.plain_calls import notify_plainly, require_plain_function
 from payments_core.storage import documents
-from payments_core.storage.bulk import Get, Question
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     ClaimedJob,
@@ -53,6 +52,7 @@ from payments_core.storage.port import (
     Transaction,
     UniqueConflict,
 )
+from payments_core.storage.reads import Get, Read
 from payments_core.storage.records import Record
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 
@@ -109,7 +109,7 @@ class Committer:
         idempotent: IdempotencyKey = None,
         claimed: ClaimedJob | None = None,
         id_sequence: IdSequence | None = None,
-        reads: Sequence[Question] = (),
+        reads: Sequence[Read] = (),
     ) -> T:
         """Run `decide` in a transaction and write its decision; return its result.
 
@@ -138,7 +138,7 @@ class Committer:
         idempotent: IdempotentRequest | None,
         claimed: ClaimedJob | None,
         id_sequence: IdSequence,
-        reads: Sequence[Question],
+        reads: Sequence[Read],
     ) -> T:
         outcome: _Attempt[T] = _Attempt()
         foretold = (
@@ -198,7 +198,7 @@ class Committer:
         claimed: Sequence[ClaimedJob],
         decide: DecideAll,
         *,
-        reads: Sequence[Question] = (),
+        reads: Sequence[Read] = (),
     ) -> None:
         """End claimed jobs of one partition in one commit.
 
@@ -257,8 +257,8 @@ class Committer:
         if idempotent is None:
             return
         try:
-            question = Get(StoredResponse, idempotent.id)
-            [stored] = self._storage.fetch(authority.partition, question)
+            read = Get(StoredResponse, idempotent.id)
+            [stored] = self._storage.fetch(authority.partition, read)
         except StorageUnavailable as error:
             raise Unavailable() from error
         if stored is not None and stored.expires_at > self._clock.now():

@@ -16,11 +16,11 @@ from payments_core.engine.events import NewEvent
 from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import PaymentsError
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import (
     ClaimedJob,
     Transaction,
 )
+from payments_core.storage.reads import Get
 from payments_core.storage.records import R, Record
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
 from payments_core.maintenance.record import COUNT_ID, StorageCount
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 from payments_core.storage.records import Record
 from payments_core.tenants.record import Environment
 

@@ -25,9 +25,9 @@ from payments_core.engine.decision import Decision, NewJob
 from payments_core.engine.step import Step
 from payments_core.onramps import lifecycle
 from payments_core.onramps.record import BankTransaction
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 
 FOLLOW_TRANSFER = "onramps.follow_transfer"
 CREDIT = "onramps.credit"

@@ -13,8 +13,8 @@ import attrs
 
 from payments_core.clock import DAY, SECOND, Instant
 from payments_core.engine.decision import lock_shared
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 from payments_core.storage.records import Collection, Record
 
 PaymentMethod = Literal["vault", "direct", "routing", "hosted_onramp"]

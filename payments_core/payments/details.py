@@ -13,10 +13,10 @@ from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
-from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.damaged_records import require_row
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.reads import Find, Get, Read
 
 _MOST = 100
 """The maximum number of receipts, and of refunds, that are shown with a Payment."""
@@ -65,7 +65,7 @@ def load_details(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
     return PaymentDetails(payment, options, receipts, refunds=refunds)
 
 
-def reads_of_details(payment_id: str) -> tuple[Question, ...]:
+def reads_of_details(payment_id: str) -> tuple[Read, ...]:
     """The queries of `load_details`, which are the same for any Payment."""
     return (
         Find(Receipt, "by_payment", (payment_id,), _MOST),
@@ -78,12 +78,12 @@ def read_details_ahead(snapshot: Snapshot, payments: Iterable[Payment]) -> None:
 
     `load_details` reports a row that cannot be read.
     """
-    questions: list[Question] = []
+    reads: list[Read] = []
     option_ids: list[str] = []
     for payment in payments:
-        questions += reads_of_details(payment.id)
+        reads += reads_of_details(payment.id)
         option_ids += payment.option_ids
-    snapshot.read_ahead(*questions, *(Get(PaymentOption, id) for id in option_ids))
+    snapshot.read_ahead(*reads, *(Get(PaymentOption, id) for id in option_ids))
     operations: list[Get] = []
     for id in option_ids:
         with suppress(UnreadableDocument):

@@ -23,9 +23,9 @@ from payments_core.payments.machine import OPEN
 from payments_core.payments.option_cleanup import close_open_options
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
+from payments_core.storage.reads import Get
 
 EXPIRE_PAYMENT = "payments.expire"
 POLL_MS = 30 * SECOND

@@ -48,7 +48,6 @@ from payments_core.payments.queries import PaymentStatus, find_payments
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Intent, Payment
 from payments_core.payments.release import reservation_of_send
-from payments_core.storage.bulk import Get
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.newest import where_matches
 from payments_core.storage.port import (
@@ -58,6 +57,7 @@ from payments_core.storage.port import (
     Transaction,
     Where,
 )
+from payments_core.storage.reads import Get
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import (

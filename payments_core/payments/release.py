@@ -39,9 +39,9 @@ from payments_core.payments.payouts.jobs import payout_job
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.withdrawal import withdraw_unfunded_refunds
 from payments_core.payments.reversals import reverse_release
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 
 SEND_RELEASE = "payments.release"
 WATCH_RELEASE = "payments.watch_release"

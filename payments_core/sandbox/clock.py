@@ -9,7 +9,6 @@ from payments_core.chains.simulated.blocks import block_time
 from payments_core.chains.simulated.records import SimulatedChainState, SimulatedTime
 from payments_core.clock import MINUTE, SECOND, Clock, Instant, SystemClock
 from payments_core.evolve import evolve
-from payments_core.storage import bulk
 from payments_core.storage.port import (
     SIMULATED,
     CommitUnknown,
@@ -17,6 +16,7 @@ from payments_core.storage.port import (
     Storage,
     Transaction,
 )
+from payments_core.storage.reads import Get
 
 MAX_STEP_BACK_MS = 1 * MINUTE
 """How far the time may step back with the machine's clock: the simulated chains stand still so
@@ -45,7 +45,7 @@ class SandboxClock:
 
     def refresh(self) -> None:
         """Read an offset that another process may have moved."""
-        [row] = self._storage.fetch(SIMULATED, bulk.Get(SimulatedTime, _ID))
+        [row] = self._storage.fetch(SIMULATED, Get(SimulatedTime, _ID))
         if row is not None:
             self._ahead_ms = max(self._ahead_ms, row.ahead_ms)
 
@@ -55,7 +55,7 @@ class SandboxClock:
         The machine's clock was ahead when the block came. Until its time is reached again, no block
         would come, no transfer become final and no job fall due.
         """
-        chains = [bulk.Get(SimulatedChainState, str(chain_id)) for chain_id in CHAINS]
+        chains = [Get(SimulatedChainState, str(chain_id)) for chain_id in CHAINS]
         states = self._storage.fetch(SIMULATED, *chains)
         newest = max((block_time(state, state.highest) for state in states if state), default=0)
         behind_ms = newest - self.now()

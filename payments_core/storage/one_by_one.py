@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from payments_core.storage.bulk import Get, Question
 from payments_core.storage.port import Position, Snapshot, Storage, Transaction, Where
+from payments_core.storage.reads import Get, Read
 from payments_core.storage.records import R, Record, Value
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ def count(
     return len(page.records)
 
 
-def read_ahead(rows: Snapshot, *questions: Question) -> None:
+def read_ahead(rows: Snapshot, *reads: Read) -> None:
     """See `Snapshot.read_ahead`: each query waits when it is made."""
 
 
@@ -66,9 +66,9 @@ def read_apart(storage: Storage, partition: str, work: Callable[[Snapshot], T]) 
     return storage.read(partition, work)
 
 
-def fetch(storage: Storage, partition: str, *questions: Get) -> Sequence[Any]:
+def fetch(storage: Storage, partition: str, *reads: Get) -> Sequence[Any]:
     """See `Storage.fetch`."""
     return storage.read(
         partition,
-        lambda snapshot: [snapshot.get(question.kind, question.id) for question in questions],
+        lambda snapshot: [snapshot.get(read.kind, read.id) for read in reads],
     )

@@ -24,8 +24,8 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.storage.bulk import Get, Question
 from payments_core.storage.jobs import Job
+from payments_core.storage.reads import Get, Read
 from payments_core.storage.records import R, Record, Value
 
 DIRECTORY = "directory"
@@ -163,7 +163,7 @@ class Snapshot(Protocol):
     ) -> int:
         """How many records `find` would return, damaged ones included: at most `limit`."""
 
-    def read_ahead(self, *questions: Question) -> None:
+    def read_ahead(self, *reads: Read) -> None:
         """Announce queries, so that the adapter may wait once for all of them.
 
         It changes no result: `get` and `find` are called as without it, and other queries work as
@@ -269,7 +269,7 @@ class Storage(Protocol):
         No answer is older than a commit answered before its query.
         """
 
-    def fetch(self, partition: str, *questions: Get) -> Sequence[Any]:
+    def fetch(self, partition: str, *reads: Get) -> Sequence[Any]:
         """The records of one moment, None for those that are absent; a few of them."""
 
     def locate(

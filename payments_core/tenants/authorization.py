@@ -21,8 +21,8 @@ from payments_core.errors import (
     Unauthorized,
 )
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.tenants.record import (
     PERMISSION_PRODUCTS,

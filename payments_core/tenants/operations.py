@@ -28,8 +28,8 @@ from payments_core.errors import (
 )
 from payments_core.evolve import evolve
 from payments_core.limiters.policies import ENVIRONMENT_RULES, require_valid_limits
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import DIRECTORY, Transaction
+from payments_core.storage.reads import Get
 from payments_core.tenants.authorization import (
     SYSTEM_REQUIREMENT,
     Authority,
@@ -329,8 +329,8 @@ class Tenants:
         address = self._addresses.find(secret, app_id, now) if wanted else None
         if address is None:
             raise Unauthorized()
-        question = Get(Environment, address.environment_id)
-        [environment] = self._storage.fetch(address.environment_id, question)
+        read = Get(Environment, address.environment_id)
+        [environment] = self._storage.fetch(address.environment_id, read)
         if environment is None or environment.mode != mode:
             raise Unauthorized()
         if app_id is not None and environment.app_id != app_id:

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.storage import bulk
+from payments_core.storage.reads import Find, Get
 from tests.conformance_bites.broken import Through, Wrapped
 
 
@@ -57,9 +57,9 @@ class ReadsAheadForGood(Wrapped):
             super().__init__(inner)
             self.known: dict[Any, Any] = {}
 
-        def read_ahead(self, *questions: Any) -> None:
-            for one in questions:
-                if isinstance(one, bulk.Get):
+        def read_ahead(self, *reads: Any) -> None:
+            for one in reads:
+                if isinstance(one, Get):
                     self.known[one.kind, one.id] = self.inner.get(one.kind, one.id)
 
         def get(self, kind: Any, id: str, *, for_update: bool = False) -> Any:
@@ -74,9 +74,9 @@ class ReadsPagesAheadForGood(Wrapped):
             super().__init__(inner)
             self.known: dict[Any, Any] = {}
 
-        def read_ahead(self, *questions: Any) -> None:
-            for one in questions:
-                if isinstance(one, bulk.Find):
+        def read_ahead(self, *reads: Any) -> None:
+            for one in reads:
+                if isinstance(one, Find):
                     page = self.inner.find(one.kind, one.index, one.key, limit=one.limit)
                     self.known[one.kind, one.index] = page
 
@@ -92,8 +92,8 @@ class ReadsAheadInTheWrongOrder(Wrapped):
             super().__init__(inner)
             self.known: dict[Any, Any] = {}
 
-        def read_ahead(self, *questions: Any) -> None:
-            gets = [one for one in questions if isinstance(one, bulk.Get)]
+        def read_ahead(self, *reads: Any) -> None:
+            gets = [one for one in reads if isinstance(one, Get)]
             for one, other in zip(gets, reversed(gets), strict=True):
                 self.known[one.kind, one.id] = self.inner.get(other.kind, other.id)
 
@@ -109,8 +109,8 @@ class ReadsAheadMissesTheEndOfALongList(Wrapped):
             super().__init__(inner)
             self.missed: set[Any] = set()
 
-        def read_ahead(self, *questions: Any) -> None:
-            self.missed = {(one.kind, one.id) for one in questions[16:] if hasattr(one, "id")}
+        def read_ahead(self, *reads: Any) -> None:
+            self.missed = {(one.kind, one.id) for one in reads[16:] if hasattr(one, "id")}
 
         def get(self, kind: Any, id: str, *, for_update: bool = False) -> Any:
             if (kind, id) in self.missed:

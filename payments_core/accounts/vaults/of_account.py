@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from payments_core.accounts.vaults.record import Vault
-from payments_core.storage.bulk import Find
 from payments_core.storage.port import Snapshot
+from payments_core.storage.reads import Find
 
 MAX_VAULTS = 100
 """More than there are chains, so that one page has all vaults."""

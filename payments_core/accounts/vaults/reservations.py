@@ -35,8 +35,8 @@ from payments_core.engine.decision import Decision, lock_shared
 from payments_core.errors import DependencyFailed
 from payments_core.evolve import evolve
 from payments_core.money import Money
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 
 T = TypeVar("T")
 

@@ -75,8 +75,8 @@ from payments_core.engine.in_turn import decide_in_turn
 from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import ClaimedJob, Transaction
+from payments_core.storage.reads import Get
 from payments_core.storage.records import Record
 
 R = TypeVar("R", bound=Record)

@@ -15,8 +15,8 @@ from payments_core.chains.outbox.record import OutboundTransfer, Sender, lock_tr
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.reads import Find, Get, Read
 from payments_core.storage.records import Record
 
 MAX_SENDERS = 100
@@ -54,9 +54,7 @@ class ReservedNonce:
     former: Sequence[Sender]
 
 
-def nonce_reads(
-    sender_id: str, known: OutboundTransfer, sender: Sender | None
-) -> Sequence[Question]:
+def nonce_reads(sender_id: str, known: OutboundTransfer, sender: Sender | None) -> Sequence[Read]:
     """The locks and reads of `reserve_nonce`, from an earlier read of the transfer and sender."""
     former_id = known.sender_id if known.sender_id != sender_id else None
     last_id = sender.last_outgoing_id if sender is not None else None

@@ -69,8 +69,8 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.reads import Get
 
 _log = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 from payments_core.storage.records import Record
 
 R = TypeVar("R", bound=Record)

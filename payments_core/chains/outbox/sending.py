@@ -33,9 +33,9 @@ from payments_core.engine.in_turn import decide_in_turn
 from payments_core.engine.jobs.execution import Handler
 from payments_core.engine.jobs.parking import describe_error
 from payments_core.engine.ports import Ports
-from payments_core.storage.bulk import Find, Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
+from payments_core.storage.reads import Find, Get
 from payments_core.storage.records import Record
 
 _Unsent = Doubt | Literal["searching"]

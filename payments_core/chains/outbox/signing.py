@@ -35,8 +35,8 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import describe_error
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Find, Get, Read
 from payments_core.storage.records import Record
 
 MAX_REMEMBERED_SENDERS = 10_000
@@ -107,7 +107,7 @@ class TransferSigner:
                 replaces=(taken, *(record for one in stored for record in one.replaces)),
             )
 
-        reads: Sequence[Question] = (
+        reads: Sequence[Read] = (
             Get(Sender, sender.id, "exclusive"),
             *[Get(OutboundTransfer, id, "exclusive") for id in sorted({*locked_ids, last_id})],
             Find(Sender, "of_chain", (chain_id,), MAX_SENDERS),

@@ -71,8 +71,8 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transaction
+from payments_core.storage.reads import Get
 
 T = TypeVar("T")
 

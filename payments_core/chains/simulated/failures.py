@@ -19,8 +19,8 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import ValidationFailed
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import SIMULATED, Snapshot, Transaction
+from payments_core.storage.reads import Get
 
 ANY = "any"
 MAX_TIMES = 100

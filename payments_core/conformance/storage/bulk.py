@@ -15,7 +15,6 @@ from payments_core.conformance.storage.harness import (
 )
 from payments_core.conformance.storage.records import Counter, Letter, Note
 from payments_core.evolve import evolve
-from payments_core.storage import bulk
 from payments_core.storage.port import (
     Position,
     Snapshot,
@@ -24,6 +23,7 @@ from payments_core.storage.port import (
     VersionConflict,
     Where,
 )
+from payments_core.storage.reads import Find, Get
 
 TEXTS = ('"quoted" \\ and {braced}', "naïve ☃ \N{GRINNING FACE}", "", "line\nbreak", "'; --")
 
@@ -37,45 +37,45 @@ class BulkChecks(Harness):
     def test_what_is_read_ahead_changes_no_answer(self) -> None:
         storage = self.open_handle()
         self.insert(storage, *(Note(id=f"n{n}", rank=n) for n in range(3)), Counter(id="c"))
-        questions = (
-            bulk.Get(Note, "n1"),
-            bulk.Get(Counter, "c"),
-            bulk.Get(Note, "absent"),
-            bulk.Get(Note, "im\0possible"),
-            bulk.Find(Note, "newest", ("one",), 2),
+        reads = (
+            Get(Note, "n1"),
+            Get(Counter, "c"),
+            Get(Note, "absent"),
+            Get(Note, "im\0possible"),
+            Find(Note, "newest", ("one",), 2),
         )
 
         def look(snapshot: Snapshot) -> Any:
-            found = [snapshot.get(question.kind, question.id) for question in questions[:-1]]
+            found = [snapshot.get(read.kind, read.id) for read in reads[:-1]]
             return found, snapshot.find(Note, "newest", ("one",), limit=2)
 
         def look_ahead(snapshot: Snapshot) -> Any:
             for _ in range(2):  # known records are not read again
-                snapshot.read_ahead(*questions)
-            snapshot.read_ahead(questions[-1], questions[-1])
+                snapshot.read_ahead(*reads)
+            snapshot.read_ahead(reads[-1], reads[-1])
             return look(snapshot)
 
         plain = storage.read(PARTITION, look)
         assert storage.read(PARTITION, look_ahead) == plain
         assert storage.read_apart(PARTITION, look_ahead) == plain
         assert self.write(storage, look_ahead) == plain
-        assert list(storage.fetch(PARTITION, *questions[:-1])) == plain[0]
-        assert storage.fetch(PARTITION, bulk.Get(Note, "n2"))[0].rank == 2
+        assert list(storage.fetch(PARTITION, *reads[:-1])) == plain[0]
+        assert storage.fetch(PARTITION, Get(Note, "n2"))[0].rank == 2
 
     def test_a_long_list_read_ahead_changes_no_answer(self) -> None:
         """A batch of jobs locks the records of all of them."""
         storage = self.open_handle()
         ids = [f"n{n:02}" for n in range(40)]
         self.insert(storage, *(Note(id=id, text=id) for id in ids[::2]), Counter(id="c"))
-        gets = [bulk.Get(Note, id, "exclusive", is_optional=True) for id in reversed(ids)]
-        questions = (*gets, bulk.Get(Counter, "c"), bulk.Get(Counter, "absent"), *gets[:3])
+        gets = [Get(Note, id, "exclusive", is_optional=True) for id in reversed(ids)]
+        reads = (*gets, Get(Counter, "c"), Get(Counter, "absent"), *gets[:3])
 
         def look(rows: Any, **lock: bool) -> Any:
             notes = [rows.get(Note, id, **lock) for id in ids]
             return notes, rows.get(Counter, "c"), rows.get(Counter, "absent")
 
         def look_ahead(rows: Any, **lock: bool) -> Any:
-            rows.read_ahead(*questions)
+            rows.read_ahead(*reads)
             return look(rows, **lock)
 
         plain = storage.read(PARTITION, look)
@@ -112,10 +112,10 @@ class BulkChecks(Harness):
         self.insert(storage, *(Note(id=f"n{n}") for n in range(3)), Counter(id="c"))
 
         def work(tx: Transaction) -> None:
-            locked = (bulk.Get(Note, f"n{n}", "exclusive") for n in range(3))
-            absent = bulk.Get(Note, "new", "exclusive", is_optional=True)
-            page = bulk.Find(Note, "newest", ("one",), 9)
-            tx.read_ahead(bulk.Get(Counter, "c", "shared"), *locked, absent, page)
+            locked = (Get(Note, f"n{n}", "exclusive") for n in range(3))
+            absent = Get(Note, "new", "exclusive", is_optional=True)
+            page = Find(Note, "newest", ("one",), 9)
+            tx.read_ahead(Get(Counter, "c", "shared"), *locked, absent, page)
 
             def find() -> list[str]:
                 found = tx.find(Note, "newest", ("one",), limit=9).records
@@ -147,7 +147,7 @@ class BulkChecks(Harness):
         self.insert(storage, Note(id="n"), Counter(id="c"))
 
         def work(tx: Transaction) -> None:
-            tx.read_ahead(bulk.Get(Note, "n", "exclusive"), bulk.Get(Counter, "c", "shared"))
+            tx.read_ahead(Get(Note, "n", "exclusive"), Get(Counter, "c", "shared"))
             note = lock_existing(tx, Note, "n")
             tx.hold(note)
             tx.replace(evolve(note, text="x"))

@@ -29,9 +29,9 @@ from payments_core.engine.decision import Decision
 from payments_core.evolve import evolve
 from payments_core.legacy.role_modules import lifecycle
 from payments_core.legacy.role_modules.record import RoleModuleInstallation
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 
 StepStatus = Literal["deploying", "enabling"]
 

@@ -40,8 +40,8 @@ from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.operations import lock_active_account, require_active
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.reads import Get
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import ActionId, MetadataInput

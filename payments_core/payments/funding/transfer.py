@@ -26,8 +26,8 @@ from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 
 _UNSENT = ("authorized", "unknown")
 

@@ -47,9 +47,9 @@ from payments_core.payments.options.selection import (
     supersede_selected,
 )
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import Get
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.reads import Get
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import AssetSymbol, ChainId

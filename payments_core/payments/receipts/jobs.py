@@ -42,8 +42,8 @@ from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.observation import apply_observation
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
+from payments_core.storage.reads import Get
 
 LOST_AFTER_FAILURES = 3
 """After this many checks without an answer, the state of a sent transfer is `unknown`."""

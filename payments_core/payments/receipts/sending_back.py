@@ -31,9 +31,9 @@ from payments_core.payments import misdirected
 from payments_core.payments.details import lock_payment
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 
 SEND_BACK = "receipts.send_back"
 WATCH_RETURN = "receipts.watch_return"

@@ -28,9 +28,9 @@ from payments_core.payments.refunds import lifecycle
 from payments_core.payments.refunds.operations import SEND_REFUND
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.reversals import reverse_refund
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 
 WATCH_REFUND = "refunds.watch"
 

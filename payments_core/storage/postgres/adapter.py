@@ -24,7 +24,6 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from payments_core.clock import Instant
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey, RecordRow
 from payments_core.storage.port import (
@@ -67,6 +66,7 @@ from payments_core.storage.postgres.pool import ConnectionPool, to_driver_connec
 from payments_core.storage.postgres.snapshot import TOGETHER, PostgresSnapshot, locate, measure
 from payments_core.storage.postgres.transaction import PostgresTransaction
 from payments_core.storage.postgres.url import ConnectionSettings, parse_url
+from payments_core.storage.reads import Get
 from payments_core.storage.records import R, Record, RecordTypes, Value
 from payments_core.waiting import NO_WAITS, Waits
 
@@ -123,14 +123,14 @@ class PostgresStorage:
             lambda transaction: work(PostgresSnapshot(transaction, partition)), begin=WITHOUT_BEGIN
         )
 
-    def fetch(self, partition: str, *questions: Get) -> Sequence[Any]:
+    def fetch(self, partition: str, *reads: Get) -> Sequence[Any]:
         # For one statement no transaction begins.
         def load(transaction: PendingTransaction) -> Sequence[Any]:
             snapshot = PostgresSnapshot(transaction, partition)
-            snapshot.read_ahead(*questions)
-            return [snapshot.get(question.kind, question.id) for question in questions]
+            snapshot.read_ahead(*reads)
+            return [snapshot.get(read.kind, read.id) for read in reads]
 
-        begin = WITHOUT_BEGIN if len(questions) <= TOGETHER else BEGIN_SNAPSHOT
+        begin = WITHOUT_BEGIN if len(reads) <= TOGETHER else BEGIN_SNAPSHOT
         return self._run_read(load, begin=begin)
 
     def locate(

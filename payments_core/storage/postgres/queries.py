@@ -6,8 +6,8 @@ from functools import lru_cache
 from itertools import count
 from re import sub
 
-from payments_core.storage.bulk import Lock
 from payments_core.storage.port import SCAN_LIMIT
+from payments_core.storage.reads import Lock
 from payments_core.storage.records import Index, Lookup
 
 SCANS = (51, 101, SCAN_LIMIT + 1)

@@ -10,7 +10,6 @@ from re import compile, sub
 import attrs
 
 from payments_core.storage import documents
-from payments_core.storage.bulk import Find, Get, Lock, Question
 from payments_core.storage.damaged_records import AlarmLimit, decode_located, decode_row
 from payments_core.storage.port import (
     SCAN_LIMIT,
@@ -35,6 +34,7 @@ from payments_core.storage.postgres.queries import (
 )
 from payments_core.storage.postgres.statements import ARRAYS
 from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
+from payments_core.storage.reads import Find, Get, Lock, Read
 from payments_core.storage.records import Collection, R, Record, Value
 
 Query = tuple[str, tuple[Param, ...]]
@@ -71,16 +71,15 @@ def names_unique_key(message: str) -> bool:
 class RecordQuery:
     """Records that are read by one statement; `by_list` if they are of one kind and lock."""
 
-    questions: Sequence[Get]
+    reads: Sequence[Get]
     by_list: bool
 
     def build(self, partition: str, *, locked: bool) -> Query:
         """The statement, and its values."""
         asked = tuple(
-            (question.kind.collection.name, question.lock if locked else "none")
-            for question in self.questions
+            (read.kind.collection.name, read.lock if locked else "none") for read in self.reads
         )
-        ids = [question.id for question in self.questions]
+        ids = [read.id for read in self.reads]
         if self.by_list:
             return select_many_statement(*asked[0]), (partition, ids)
         return select_together_statement(asked), (partition, *ids)
@@ -89,8 +88,8 @@ class RecordQuery:
         """Each record with its body in the answer, None if it is absent."""
         if self.by_list:
             bodies: dict[bytes | None, bytes | None] = dict(rows)  # type: ignore[arg-type]
-            return [(one, bodies.get(one.id.encode())) for one in self.questions]
-        return zip(self.questions, rows[0], strict=True)
+            return [(one, bodies.get(one.id.encode())) for one in self.reads]
+        return zip(self.reads, rows[0], strict=True)
 
 
 class PostgresSnapshot:
@@ -112,40 +111,40 @@ class PostgresSnapshot:
             rows = self._transaction.query(*query)
         return documents.decode(kind, rows[0][0] or b"") if rows else None
 
-    def read_ahead(self, *questions: Question) -> None:
-        possible = [question for question in questions if is_possible(question)]
+    def read_ahead(self, *reads: Read) -> None:
+        possible = [read for read in reads if is_possible(read)]
         records = {self._record_query(one): one for one in possible if isinstance(one, Get)}
         pages = [self._find_query(one) for one in possible if isinstance(one, Find)]
         unknown = [query for query in records if query not in self._answers]
-        together = split_questions([records[query] for query in unknown])
+        together = split_reads([records[query] for query in unknown])
         pages = [query for query in pages if query not in self._answers]
         queries = [*(several.build(self._partition, locked=False) for several in together), *pages]
         if not queries:
             return
         answers = self._transaction.query_many(*queries)
         for several, rows in zip(together, answers, strict=False):
-            for question, body in several.split(rows):
+            for read, body in several.split(rows):
                 found: list[ResultRow] = [] if body is None else [(body,)]
-                self._answers[self._record_query(question)] = found
+                self._answers[self._record_query(read)] = found
         self._answers.update(zip(pages, answers[len(together) :], strict=True))
 
-    def _record_query(self, question: Get) -> Query:
+    def _record_query(self, read: Get) -> Query:
         """The statement that `get` would run, if the announced query is one."""
-        return self._get_query(question.kind.collection.name, question.id, "none")
+        return self._get_query(read.kind.collection.name, read.id, "none")
 
-    def _find_query(self, question: Find) -> Query:
+    def _find_query(self, read: Find) -> Query:
         """The statement that `find` would run, if the announced query is one."""
-        collection = question.kind.collection
-        most = min(question.limit, SCAN_LIMIT) + 1
+        collection = read.kind.collection
+        most = min(read.limit, SCAN_LIMIT) + 1
         sql = page_statement(
             collection.name,
-            collection.index(question.index),
-            tuple(value is None for value in question.key),
+            collection.index(read.index),
+            tuple(value is None for value in read.key),
             (),
             False,
             scan_for(most),
         )
-        known = (value for value in question.key if value is not None)
+        known = (value for value in read.key if value is not None)
         return sql, (self._partition, *known, most)
 
     def _get_query(self, table: str, id: str, lock: Lock) -> Query:
@@ -258,23 +257,23 @@ class PostgresSnapshot:
         return int((self._transaction.query(sql, values)[0][0] or b"").decode())
 
 
-def is_possible(question: Question) -> bool:
+def is_possible(read: Read) -> bool:
     """Whether PostgreSQL can have such a row: it stores no text with U+0000."""
-    texts = (question.id,) if isinstance(question, Get) else question.key
+    texts = (read.id,) if isinstance(read, Get) else read.key
     return not any(isinstance(text, str) and "\0" in text for text in texts)
 
 
-def split_questions(questions: Sequence[Get]) -> Sequence[RecordQuery]:
+def split_reads(reads: Sequence[Get]) -> Sequence[RecordQuery]:
     """All in one statement; or one for each kind and lock, if they are many.
 
     Long lists, such as those of batches, would need a text for each, and a connection prepares a
     limited number.
     """
-    if len(questions) <= TOGETHER:
-        return [RecordQuery(questions, by_list=False)] if questions else []
+    if len(reads) <= TOGETHER:
+        return [RecordQuery(reads, by_list=False)] if reads else []
     groups: dict[tuple[str, Lock], list[Get]] = {}
-    for question in questions:
-        groups.setdefault((question.kind.collection.name, question.lock), []).append(question)
+    for read in reads:
+        groups.setdefault((read.kind.collection.name, read.lock), []).append(read)
     return [RecordQuery(alike, by_list=True) for alike in groups.values()]
 
 

@@ -19,7 +19,6 @@ import psycopg
 
 from payments_core.clock import Instant
 from payments_core.storage import documents
-from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Conflict, StorageError, UniqueConflict, VersionConflict
 from payments_core.storage.postgres.errors import DIVISION_BY_ZERO, UNIQUE_VIOLATION, storage_error
@@ -28,10 +27,11 @@ from payments_core.storage.postgres.pending_transaction import PendingTransactio
 from payments_core.storage.postgres.snapshot import (
     PostgresSnapshot,
     is_possible,
-    split_questions,
+    split_reads,
     unique_key_of,
 )
 from payments_core.storage.postgres.statements import split_inserts, statements_of
+from payments_core.storage.reads import Find, Get, Read
 from payments_core.storage.records import Collection, R, Record, group_by_collection
 
 RecordKey = tuple[str, str]
@@ -41,14 +41,14 @@ RecordKey = tuple[str, str]
 class _Answer:
     """The result of a query made ahead; None means no row."""
 
-    question: Get
+    read: Get
     body: bytes | None
 
     def answers(self, for_update: bool) -> bool:
         """Whether it equals the result of `get`: absence is certain at the second read."""
         if self.body is None:
-            return not for_update or (self.question.lock != "none" and self.question.is_optional)
-        return not for_update or self.question.lock == "exclusive"
+            return not for_update or (self.read.lock != "none" and self.read.is_optional)
+        return not for_update or self.read.lock == "exclusive"
 
 
 class PostgresTransaction(PostgresSnapshot):
@@ -79,22 +79,22 @@ class PostgresTransaction(PostgresSnapshot):
             self._note_locked(record)
         return record
 
-    def read_ahead(self, *questions: Question) -> None:
+    def read_ahead(self, *reads: Read) -> None:
         """See `Snapshot.read_ahead`; pages are kept until the transaction writes.
 
         A record that is absent, but was to be locked, is read twice, as in `get`. Unlocked reads
         must not be older than the locks: they come with the second read, and are repeated
         if that locked something.
         """
-        if len(questions) < 2:  # it may have to be read twice, and `get` waits no longer
+        if len(reads) < 2:  # it may have to be read twice, and `get` waits no longer
             return
-        wanted = [one for one in questions if isinstance(one, Get) and is_possible(one)]
+        wanted = [one for one in reads if isinstance(one, Get) and is_possible(one)]
         locked = [one for one in wanted if one.lock != "none"]
         again = [one for one in locked if one.is_optional]
-        read = [one for one in wanted if one.lock == "none"]
-        together = [*split_questions(locked), *split_questions([*again, *read])]
+        unlocked = [one for one in wanted if one.lock == "none"]
+        together = [*split_reads(locked), *split_reads([*again, *unlocked])]
         pages = [
-            self._find_query(one) for one in questions if isinstance(one, Find) and is_possible(one)
+            self._find_query(one) for one in reads if isinstance(one, Find) and is_possible(one)
         ]
         queries = [several.build(self._partition, locked=True) for several in together]
         if not queries and not pages:
@@ -103,13 +103,13 @@ class PostgresTransaction(PostgresSnapshot):
         self._answers.update(zip(pages, answers[len(queries) :], strict=True))
         has_appeared = False
         for several, rows in zip(together, answers, strict=False):
-            for question, body in several.split(rows):
-                key = (question.kind.collection.name, question.id)
+            for read, body in several.split(rows):
+                key = (read.kind.collection.name, read.id)
                 earlier = self._ahead.get(key)
                 has_appeared |= body is not None and earlier is not None and earlier.body is None
-                self._ahead[key] = _Answer(question, body)
+                self._ahead[key] = _Answer(read, body)
         if has_appeared:
-            for one in read:
+            for one in unlocked:
                 self._ahead.pop((one.kind.collection.name, one.id), None)
 
     def get_many(
@@ -214,9 +214,9 @@ class PostgresTransaction(PostgresSnapshot):
         if answer.body is None:
             return None
         record = documents.decode(kind, answer.body)
-        if answer.question.lock == "exclusive":
+        if answer.read.lock == "exclusive":
             self._note_locked(record)
-        elif answer.question.lock == "shared":
+        elif answer.read.lock == "shared":
             self._held[_record_key(record)] = record.version
         return record
 

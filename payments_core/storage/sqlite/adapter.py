@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from payments_core.clock import Instant
 from payments_core.requirements import find_version_fault
 from payments_core.storage import one_by_one
-from payments_core.storage.bulk import Get
 from payments_core.storage.capabilities import Integrity
 from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey, RecordRow
@@ -34,6 +33,7 @@ from payments_core.storage.port import (
     Transaction,
     Where,
 )
+from payments_core.storage.reads import Get
 from payments_core.storage.records import R, Record, RecordTypes, Value
 from payments_core.storage.sqlite import maintenance as sqlite_wholesale
 from payments_core.storage.sqlite import schema as sqlite_schema
@@ -114,12 +114,12 @@ class SqliteStorage:
 
     read_apart = one_by_one.read_apart
 
-    def fetch(self, partition: str, *questions: Get) -> Sequence[Any]:
-        assert len(questions) <= MAX_READ_AHEAD
+    def fetch(self, partition: str, *reads: Get) -> Sequence[Any]:
+        assert len(reads) <= MAX_READ_AHEAD
         with self._open_snapshot(begins=False) as connection:  # one statement sees one moment
             snapshot = SqliteSnapshot(connection, partition)
-            snapshot.read_ahead(*questions)
-            return [snapshot.get(question.kind, question.id) for question in questions]
+            snapshot.read_ahead(*reads)
+            return [snapshot.get(read.kind, read.id) for read in reads]
 
     def locate(
         self,

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from payments_core.storage import documents
-from payments_core.storage.bulk import Get, Question
 from payments_core.storage.damaged_records import AlarmLimit, decode_located, decode_row
 from payments_core.storage.port import (
     SCAN_LIMIT,
@@ -30,6 +29,7 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
+from payments_core.storage.reads import Get, Read
 from payments_core.storage.records import (
     Collection,
     R,
@@ -135,14 +135,14 @@ class SqliteSnapshot:
         row = self._fetch_one(statements_of(kind.collection).select, (self._partition, id))
         return None if row is None else documents.decode(kind, row[0])
 
-    def read_ahead(self, *questions: Question) -> None:
+    def read_ahead(self, *reads: Read) -> None:
         # Pages are read one by one, since there is no network.
         places: dict[RecordKey, Collection] = {}
-        for question in questions:
-            if isinstance(question, Get) and fits_column(question.id):
-                place = (question.kind.collection.name, question.id)
+        for read in reads:
+            if isinstance(read, Get) and fits_column(read.id):
+                place = (read.kind.collection.name, read.id)
                 if place not in self._ahead:
-                    places[place] = question.kind.collection
+                    places[place] = read.kind.collection
         if len(places) > MAX_READ_AHEAD:
             self._ahead.update(dict.fromkeys(places))
             for collection in {it.name: it for it in places.values()}.values():

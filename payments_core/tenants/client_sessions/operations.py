@@ -27,8 +27,8 @@ from payments_core.errors import (
     Unauthorized,
 )
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Get
 from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.reads import Get
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import (
     Authority,

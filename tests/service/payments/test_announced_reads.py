@@ -7,8 +7,8 @@ import pytest
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.payment_settings.record import PaymentSettings
-from payments_core.storage.bulk import Get, Lock
 from payments_core.storage.jobs import Job
+from payments_core.storage.reads import Get, Lock
 from payments_core.tenants.record import Environment
 from tests.announced_reads import AnnouncedStorage, require_as_announced
 from tests.service.conftest import funded

@@ -27,7 +27,6 @@ from payments_core.conformance.storage.records import (
     Mark,
     Note,
 )
-from payments_core.storage import bulk
 from payments_core.storage.port import (
     StorageError,
     StorageUnavailable,
@@ -39,6 +38,7 @@ from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.pipeline import PipelinedConnection
 from payments_core.storage.postgres.pool import to_driver_connection
 from payments_core.storage.postgres.snapshot import TOGETHER
+from payments_core.storage.reads import Get, Lock
 from tests.storage.postgres.conftest import Trips
 
 pytestmark = pytest.mark.postgres
@@ -71,18 +71,18 @@ def test_records_are_fetched_by_one_statement_and_many_in_one_snapshot(
 ) -> None:
     sent.clear()
     for n in range(3):
-        [one] = through.fetch(PARTITION, bulk.Get(Counter, "c1"))
+        [one] = through.fetch(PARTITION, Get(Counter, "c1"))
         assert one.id == "c1"
         through.read(PARTITION, lambda snapshot: snapshot.get(Counter, "c2"))
-        two = through.fetch(PARTITION, bulk.Get(Counter, "c3"), bulk.Get(Counter, f"{n}"))
+        two = through.fetch(PARTITION, Get(Counter, "c3"), Get(Counter, f"{n}"))
         assert [record and record.id for record in two] == ["c3", None]
-        many = [bulk.Get(Counter, f"c{n % 5}") for n in range(TOGETHER)]
-        last = [bulk.Get(Counter, "c3"), bulk.Get(Counter, f"none {n}")]
+        many = [Get(Counter, f"c{n % 5}") for n in range(TOGETHER)]
+        last = [Get(Counter, "c3"), Get(Counter, f"none {n}")]
         found = through.fetch(PARTITION, *many, *last)
         assert [record and record.id for record in found] == [
             *(one.id for one in many), "c3", None
         ]  # fmt: skip
-        news = [bulk.Get(Counter, f"none {n}") for n in range(TOGETHER + 1)]
+        news = [Get(Counter, f"none {n}") for n in range(TOGETHER + 1)]
         assert set(through.fetch(PARTITION, *news)) == {None}
     each = [["SELECT"], ["BEGIN", "SELECT"], ["SELECT"], ["BEGIN", "SELECT"]]
     assert sent == [*each, ["BEGIN", "SELECT"]] * 3
@@ -91,16 +91,16 @@ def test_records_are_fetched_by_one_statement_and_many_in_one_snapshot(
 def test_what_a_work_is_going_to_lock_is_asked_for_by_one_statement(
     through: PostgresStorage, sent: list[list[str]]
 ) -> None:
-    questions = [
-        bulk.Get(Counter, "c0"),
-        bulk.Get(Counter, "c1", "exclusive"),
-        bulk.Get(Counter, "c2", "shared"),
-        bulk.Get(Note, "absent", "exclusive", is_optional=True),
+    reads = [
+        Get(Counter, "c0"),
+        Get(Counter, "c1", "exclusive"),
+        Get(Counter, "c2", "shared"),
+        Get(Note, "absent", "exclusive", is_optional=True),
     ]
 
     def work(tx: Transaction) -> None:
-        tx.read_ahead(*questions)
-        tx.read_ahead(bulk.Get(Note, "no\0ne"), bulk.Get(Note, "no\0ne", "shared"))
+        tx.read_ahead(*reads)
+        tx.read_ahead(Get(Note, "no\0ne"), Get(Note, "no\0ne", "shared"))
         kept = tx.get(Counter, "c0")
         assert kept is not None
         held = tx.get(Counter, "c2")
@@ -139,7 +139,7 @@ def test_locks_of_one_statement_are_taken_in_their_order(
 
         def work(tx: Transaction) -> None:
             runs.append("at once")
-            tx.read_ahead(*(bulk.Get(Counter, id, "exclusive") for id in ids))
+            tx.read_ahead(*(Get(Counter, id, "exclusive") for id in ids))
             assert [lock_existing(tx, Counter, id).id for id in ids] == list(ids)
 
         through.transact(PARTITION, work)
@@ -151,9 +151,9 @@ def test_locks_of_one_statement_are_taken_in_their_order(
 def test_many_records_are_locked_by_a_statement_for_each_kind(
     through: PostgresStorage, sent: list[list[str]]
 ) -> None:
-    counters = [bulk.Get(Counter, f"c{n}", "exclusive") for n in (3, 0, 4, 1, 2)]
-    absent = [bulk.Get(Counter, f"none {n}", "exclusive", is_optional=True) for n in range(6)]
-    notes = [bulk.Get(Note, f"none {n}") for n in range(TOGETHER)]
+    counters = [Get(Counter, f"c{n}", "exclusive") for n in (3, 0, 4, 1, 2)]
+    absent = [Get(Counter, f"none {n}", "exclusive", is_optional=True) for n in range(6)]
+    notes = [Get(Note, f"none {n}") for n in range(TOGETHER)]
     found: list[int] = []
 
     def work(tx: Transaction) -> None:
@@ -184,7 +184,7 @@ def test_locks_of_many_records_are_taken_in_the_order_of_their_ids(
     def lock_all(order: list[str], times: int) -> None:
         def work(tx: Transaction) -> None:
             runs.append(1)
-            tx.read_ahead(*(bulk.Get(Counter, id, "exclusive") for id in order))
+            tx.read_ahead(*(Get(Counter, id, "exclusive") for id in order))
             for id in order:
                 lock_existing(tx, Counter, id)
 
@@ -215,8 +215,8 @@ def test_what_another_changes_while_its_lock_is_waited_for_is_read_as_it_is_then
         has_locks.wait()
 
         def work(tx: Transaction) -> list[int]:
-            locks: tuple[bulk.Lock, ...] = ("exclusive", "shared", "none")
-            tx.read_ahead(*map(partial(bulk.Get, Counter), ids, locks))
+            locks: tuple[Lock, ...] = ("exclusive", "shared", "none")
+            tx.read_ahead(*map(partial(Get, Counter), ids, locks))
             assert tx.get(Counter, "c1") is not None
             found = [lock_existing(tx, Counter, "c0"), tx.get(Counter, "c1"), tx.get(Counter, "c2")]
             return [one.total for one in found if one is not None]
@@ -247,9 +247,9 @@ def test_what_comes_while_a_lock_is_waited_for_is_found_and_what_is_read_is_no_o
 
         def work(tx: Transaction) -> list[int]:
             tx.read_ahead(
-                bulk.Get(Counter, "c0", "exclusive"),
-                bulk.Get(Note, "new", "exclusive", is_optional=True),
-                bulk.Get(Counter, "c1"),
+                Get(Counter, "c0", "exclusive"),
+                Get(Note, "new", "exclusive", is_optional=True),
+                Get(Counter, "c1"),
             )
             found = tx.get(Counter, "c1")
             assert found is not None

@@ -37,10 +37,10 @@ from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.refunds.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
 from payments_core.storage import one_by_one
-from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 from payments_core.storage.records import Collection, Record
 from tests.service.stage import BASE, BOB, USDC, Stage
 

@@ -37,4 +37,4 @@ class Find:
     limit: int
 
 
-Question = Get | Find
+Read = Get | Find
