@@ -31,7 +31,7 @@ import attrs
 from benchmarks.pipeline import Bench
 from payments_core.clock import DAY, MINUTE, SystemClock, format_iso
 from payments_core.engine.events import Event
-from payments_core.payments.checkout.links import Links
+from payments_core.payments.links import Links
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.settings import Settings

@@ -14,19 +14,19 @@ from payments_core.engine.events import MAX_PAYLOAD_BYTES
 from payments_core.engine.idempotency.record import PUBLIC_RETENTION_MS, RETENTION_MS
 from payments_core.payment_settings import validation as settings
 from payments_core.payments.options.lifecycle import ACTION_TTL_MS
-from payments_core.payments.options.operations import MAX_OPTIONS, MAX_OPTIONS_OF_ALL
 from payments_core.payments.options.submissions import MAX_SUBMISSIONS
-from payments_core.payments.refunds.operations import MAX_PENDING_REFUNDS
+from payments_core.payments.paying.vault_options import MAX_OPTIONS, MAX_OPTIONS_OF_ALL
+from payments_core.payments.refunding.operations import MAX_PENDING_REFUNDS
 from payments_core.payments.refunds.plans import MAX_LEGS
 from payments_core.quotes.record import QUOTE_LIFETIME_MS
-from payments_core.tenants.client_sessions.operations import EXCHANGE_WITHIN_MS, SessionExpiry
+from payments_core.tenants.client_sessions import EXCHANGE_WITHIN_MS, SessionExpiry
 from payments_core.tenants.operations import MAX_KEYS, REVOKED_KEY_RETENTION_MS
 from payments_core.tenants.request_log import MAX_PAGES, PAGE_REQUESTS
 from payments_core.validation import fields, metadata
+from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS, MAX_RESEND_ENDPOINTS
 from payments_core.webhooks.health import REPORT_INTERVAL_MS
 from payments_core.webhooks.lifecycle import MAX_OLDER_SECRETS, EndpointDescription, EventNames
 from payments_core.webhooks.operations import MAX_OVERLAP_S, WebhookUrl
-from payments_core.webhooks.replay import MAX_RECOVERY_DAYS, MAX_RESEND_ENDPOINTS
 from payments_core.webhooks.retry_schedule import MAX_RETRY_DELAY_MS
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import MAX_RESPONSE_BODY_BYTES

@@ -2,7 +2,8 @@
 
 A room is a folder of a package, or a file at its top. A room imports from rooms above it in its
 table, and from itself; `payments_core_http` imports from any room of `payments_core`.
-`tests/test_tidy.py` verifies the tables, and `reference/rooms.md` prints them.
+`tests/test_tidy.py` verifies the tables, and that no folder has a circle of imports among the
+files and folders in it. `reference/rooms.md` prints the tables.
 """
 
 from __future__ import annotations

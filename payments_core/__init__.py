@@ -136,7 +136,6 @@ if TYPE_CHECKING:
     from payments_core.payments.mandates.record import Mandate
     from payments_core.payments.operations import NewPayment, ReceiptsWithJournal
     from payments_core.payments.options.record import PaymentOption, Submission
-    from payments_core.payments.payouts.record import Payout
     from payments_core.payments.receipts.record import Receipt
     from payments_core.payments.record import (
         DecisionNote,
@@ -144,11 +143,12 @@ if TYPE_CHECKING:
         PayerTotal,
         Payment,
         PaymentRoute,
+        Payout,
         Reconciliation,
         Source,
         TimelineEntry,
     )
-    from payments_core.payments.refunds.operations import NewRefund
+    from payments_core.payments.refunding.operations import NewRefund
     from payments_core.payments.refunds.record import Refund
     from payments_core.payments.sends import NewSend
     from payments_core.quotes.operations import QuoteDetails
@@ -161,16 +161,22 @@ if TYPE_CHECKING:
     from payments_core.storage.port import Page, StorageUnavailable, Where
     from payments_core.storage_loader import open_storage
     from payments_core.tenants.authorization import Authority, Requirement
-    from payments_core.tenants.client_sessions.operations import CreatedSession, ExchangedSession
-    from payments_core.tenants.client_sessions.record import ClientSession
+    from payments_core.tenants.client_sessions import CreatedSession, ExchangedSession
     from payments_core.tenants.master_keys import UnknownKeyRing
     from payments_core.tenants.operator_sessions import BegunSession
     from payments_core.tenants.operators import NewPassword
-    from payments_core.tenants.record import App, Environment, Key, Operator, OperatorSession
+    from payments_core.tenants.record import (
+        App,
+        ClientSession,
+        Environment,
+        Key,
+        Operator,
+        OperatorSession,
+    )
     from payments_core.webhooks.destinations import RefusedPrefix
+    from payments_core.webhooks.dispatch.replay import Recovery
     from payments_core.webhooks.lifecycle import EndpointChanges
     from payments_core.webhooks.record import Delivery, Endpoint, OlderSecret
-    from payments_core.webhooks.replay import Recovery
     from payments_core.webhooks.settings import WebhookSettings
 
 __version__ = "0.1.0"
@@ -289,11 +295,10 @@ _MODULES = {
     "payments_core.payments.options.record": "PaymentOption Submission",
     "payments_core.payments.receipts.record": "Receipt",
     "payments_core.payments.record": (
-        "DecisionNote Destination PayerTotal Payment PaymentRoute Reconciliation Source "
+        "DecisionNote Destination PayerTotal Payment PaymentRoute Payout Reconciliation Source "
         "TimelineEntry"
     ),
-    "payments_core.payments.refunds.operations": "NewRefund",
-    "payments_core.payments.payouts.record": "Payout",
+    "payments_core.payments.refunding.operations": "NewRefund",
     "payments_core.payments.refunds.record": "Refund",
     "payments_core.payments.sends": "NewSend",
     "payments_core.quotes.operations": "QuoteDetails",
@@ -306,17 +311,16 @@ _MODULES = {
     "payments_core.storage.port": "Page StorageUnavailable Where",
     "payments_core.storage_loader": "open_storage",
     "payments_core.tenants.authorization": "Authority Requirement",
-    "payments_core.tenants.client_sessions.operations": "CreatedSession ExchangedSession",
-    "payments_core.tenants.client_sessions.record": "ClientSession",
+    "payments_core.tenants.client_sessions": "CreatedSession ExchangedSession",
     "payments_core.tenants.master_keys": "UnknownKeyRing",
     "payments_core.tenants.operator_sessions": "BegunSession",
     "payments_core.tenants.operators": "NewPassword",
-    "payments_core.tenants.record": "App Environment Key Operator OperatorSession",
+    "payments_core.tenants.record": "App ClientSession Environment Key Operator OperatorSession",
     "payments_core.contracts.versions": "Contract Versions",
     "payments_core.webhooks.destinations": "RefusedPrefix",
     "payments_core.webhooks.lifecycle": "EndpointChanges",
     "payments_core.webhooks.record": "Delivery Endpoint OlderSecret",
-    "payments_core.webhooks.replay": "Recovery",
+    "payments_core.webhooks.dispatch.replay": "Recovery",
     "payments_core.webhooks.settings": "WebhookSettings",
 }
 _LAZY = {

@@ -23,7 +23,7 @@ from payments_core.deposits.sending_back import DepositReturnOwner
 from payments_core.deposits.sweep import SweepOwner
 from payments_core.deposits.watch import NOTE_RETURN, DepositWatch
 from payments_core.engine.decision import WorkerAuthority
-from payments_core.engine.idempotency.expiry import PURGE, HourlyPurge
+from payments_core.engine.hourly_purge import PURGE, HourlyPurge
 from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.jobs.parking import MAX_BACK_OFF_MS, Queue
 from payments_core.engine.jobs.postponed import LongestDelays, PostponedJobs
@@ -39,18 +39,18 @@ from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, Unm
 from payments_core.onramps.operations import OPEN_ONRAMP_ACCOUNT, OnrampAccounts
 from payments_core.onramps.review import LOOK_AGAIN_MS
 from payments_core.payments.expiry import EXPIRE_PAYMENT, PaymentExpiry
-from payments_core.payments.funding.transfer import FundingOwner
+from payments_core.payments.paying.vault_transfer import FundingOwner
 from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, LOOK_AT_PAYOUT, PayoutJobs
 from payments_core.payments.payouts.lifecycle import MAX_LATE_LOOK_MS
 from payments_core.payments.payouts.notices import PayoutNotices
 from payments_core.payments.receipts.discovery import WATCH_TRANSACTION, ReceiptDiscovery
-from payments_core.payments.receipts.jobs import ReceiptJobs
 from payments_core.payments.receipts.purged_escrows import PurgedEscrows
-from payments_core.payments.receipts.sending_back import ReceiptReturnOwner
-from payments_core.payments.refunds.transfer import RefundOwner
+from payments_core.payments.refunding.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
 from payments_core.payments.returns import ReturnJobs
 from payments_core.payments.routing import FOLLOW_ROUTE
+from payments_core.payments.sending_back import ReceiptReturnOwner
+from payments_core.payments.tracking.jobs import ReceiptJobs
 from payments_core.quotes.jobs import RouteJobs
 from payments_core.record_types import RECORD_TYPES
 from payments_core.routers.port import Router

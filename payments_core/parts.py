@@ -28,25 +28,25 @@ from payments_core.legacy.transactions.operations import LegacyTransactions
 from payments_core.onramps.operations import OnrampAccounts
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
-from payments_core.payments.checkout.links import Links
 from payments_core.payments.checkout.options import PublicOptions
 from payments_core.payments.checkout.public import PublicPayments
 from payments_core.payments.collects import Collects
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.disputes.operations import Disputes
-from payments_core.payments.funding.operations import Funding
+from payments_core.payments.links import Links
 from payments_core.payments.mandates.operations import Mandates
 from payments_core.payments.operations import Payments
-from payments_core.payments.options.operations import VaultOptions
+from payments_core.payments.paying.authorization import Funding
+from payments_core.payments.paying.vault_options import VaultOptions
 from payments_core.payments.payouts.creation import PayoutCreation
-from payments_core.payments.refunds.operations import Refunds
-from payments_core.payments.refunds.reconciliation import Reconciliations
+from payments_core.payments.refunding.operations import Refunds
+from payments_core.payments.refunding.reconciliation import Reconciliations
 from payments_core.payments.sends import Sends
 from payments_core.providers import Providers
 from payments_core.quotes.operations import Quotes
 from payments_core.sandbox.banks import FundingBanks
 from payments_core.settings import Settings
-from payments_core.tenants.client_sessions.operations import ClientSessions
+from payments_core.tenants.client_sessions import ClientSessions
 from payments_core.tenants.operations import Tenants
 from payments_core.tenants.operator_sessions import OperatorSessions
 from payments_core.tenants.operators import Operators
@@ -54,9 +54,9 @@ from payments_core.tenants.request_log import RequestLog
 from payments_core.waiting import Waits
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
+from payments_core.webhooks.dispatch.replay import WebhookEvents
 from payments_core.webhooks.handlers import EventHandlers
 from payments_core.webhooks.operations import WebhookEndpoints
-from payments_core.webhooks.replay import WebhookEvents
 from payments_core.webhooks.transports.port import Transport
 
 

@@ -67,9 +67,9 @@ from payments_core.quotes.record import DeliveryClaim, Quote, RouteDelivery
 from payments_core.routers.simulated.records import SimulatedExchange, SimulatedRoute
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
-from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.tenants.record import (
     App,
+    ClientSession,
     CredentialIndexEntry,
     Environment,
     KeyUse,
@@ -77,6 +77,7 @@ from payments_core.tenants.record import (
     Operator,
     OperatorSession,
     PartnerName,
+    SessionExchange,
 )
 from payments_core.tenants.request_log import RequestLogPage
 from payments_core.webhooks.delivered import DeliveredEvents

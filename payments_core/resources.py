@@ -28,19 +28,18 @@ from payments_core.payments import operations as payments
 from payments_core.payments.checkout import checkout, public
 from payments_core.payments.checkout import options as public_options
 from payments_core.payments.disputes import operations as disputes
-from payments_core.payments.funding import operations as funding
 from payments_core.payments.mandates import operations as mandates
-from payments_core.payments.options import operations as options
+from payments_core.payments.paying import authorization as funding
+from payments_core.payments.paying import vault_options as options
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds import operations as refunds
-from payments_core.payments.refunds import reconciliation
+from payments_core.payments.refunding import operations as refunds
+from payments_core.payments.refunding import reconciliation
 from payments_core.quotes import operations as quotes
 from payments_core.tenants import request_log
 from payments_core.tenants.authorization import Authority
-from payments_core.tenants.client_sessions import operations as client_sessions
 from payments_core.validation.arguments import check_arguments
 from payments_core.webhooks import operations as webhooks
-from payments_core.webhooks import replay
+from payments_core.webhooks.dispatch import replay
 from payments_core.webhooks.handler_endpoints import HandlerEndpoints, HandlerName
 from payments_core.webhooks.handlers import Handle
 from payments_core.webhooks.operations import SubscribedEvents

@@ -19,8 +19,7 @@ from payments_core.errors import CredentialMismatch, NotFound, Unauthorized
 from payments_core.evolve import evolve
 from payments_core.payments.checkout.public import Shop
 from payments_core.tenants.authorization import Authority
-from payments_core.tenants.client_sessions.record import ClientSession
-from payments_core.tenants.record import Environment, Key, OperatorSession
+from payments_core.tenants.record import ClientSession, Environment, Key, OperatorSession
 from payments_core_http.browser_sessions import read_cookies
 from payments_core_http.routing import PATH_IDS, Credential, Route
 

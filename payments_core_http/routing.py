@@ -18,7 +18,7 @@ from falcon.routing import CompiledRouter
 from payments_core.engine.idempotency.record import Response
 from payments_core.engine.identifiers import id_pattern, is_identifier
 from payments_core.errors import NotFound, PaymentsError
-from payments_core.payments.checkout import links
+from payments_core.payments import links
 from payments_core.tenants.authorization import Requirement
 from payments_core_http.errors import ErrorForm, RouteNotFound, error_form_of
 

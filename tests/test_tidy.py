@@ -15,6 +15,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from os.path import commonpath
 from pathlib import Path
 from typing import NamedTuple
 
@@ -271,11 +272,13 @@ def test_the_server_and_the_waits_know_no_application() -> None:
     assert not wrong, listed(wrong)
 
 
-def test_no_circle_of_imports_is_in_the_server() -> None:
-    left = {path: imported_modules(path) for path in python_files() if matches(path, SERVER)}
-    while free := {path for path, needs in left.items() if not needs & left.keys()}:
-        left = {path: needs for path, needs in left.items() if path not in free}
-    assert not left, listed(sorted(left))
+def test_no_circle_of_imports_is_in_any_folder() -> None:
+    """What lies in a folder has an order: a file counts alone, a folder in it counts as one."""
+    left = sibling_imports()
+    while free := {place for place, needs in left.items() if not needs & left.keys()}:
+        left = {place: needs for place, needs in left.items() if place not in free}
+    wrong = [f"{place} imports {', '.join(sorted(needs))}" for place, needs in sorted(left.items())]
+    assert not wrong, listed(wrong)
 
 
 def test_importing_the_library_stays_light() -> None:
@@ -490,6 +493,19 @@ def imported_modules(path: str) -> frozenset[str]:
     """
     names = imported(path) - set(PACKAGES)
     return frozenset(modules()[name] for name in names if name in modules())
+
+
+def sibling_imports() -> dict[str, set[str]]:
+    """What each file or folder imports of the files and folders beside it."""
+    found: dict[str, set[str]] = {}
+    for path in python_files():
+        for module in imported_modules(path) - {path}:
+            here, there = path.split("/"), module.split("/")
+            shared = len(Path(commonpath([path, module])).parts)
+            if there[shared:] != ["__init__.py"]:  # every import of what is beside it names it
+                place, beside = ("/".join(parts[: shared + 1]) for parts in (here, there))
+                found.setdefault(place, set()).add(beside)
+    return found
 
 
 def room_of(path: str) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
 from payments_core.onramps.record import ONRAMP_NUMBER_SEAL, OnrampAccount
-from payments_core.payments.checkout.links import LINK_DIGEST, LINK_SEAL
+from payments_core.payments.links import LINK_DIGEST, LINK_SEAL
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.maintenance import Progress, scan_all
 from payments_core.storage.port import LocatedRecord, Transaction

@@ -35,12 +35,11 @@ from payments_core.storage.jobs import Job
 from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
 from payments_core.storage.records import R, Record, Value
-from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
-from payments_core.tenants.record import Environment
+from payments_core.tenants.record import ClientSession, Environment, SessionExchange
 from payments_core.webhooks.delivered import DeliveredEvents
+from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS
 from payments_core.webhooks.lifecycle import OPEN_STATUSES
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, delivery_id
-from payments_core.webhooks.replay import MAX_RECOVERY_DAYS
 
 _log = logging.getLogger(__name__)
 

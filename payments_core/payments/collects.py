@@ -21,11 +21,11 @@ from payments_core.payments.creation import Payee, draft_payment
 from payments_core.payments.destinations import DestinationRequest, Destinations
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.expiry import expiry_job
-from payments_core.payments.funding.operations import reserve_and_authorize
 from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.mandates.usage import charge_mandate
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.creation import new_vault_option
+from payments_core.payments.paying.authorization import reserve_and_authorize
 from payments_core.payments.record import Source
 from payments_core.payments.sends import lock_active_payer, require_other_than_source
 from payments_core.storage.port import Snapshot, Transaction

@@ -30,9 +30,8 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.payments.payouts.record import OFFRAMP_OWNER
 from payments_core.payments.receipts.record import Receipt
-from payments_core.payments.record import Destination, Payment, PurgedPayment
+from payments_core.payments.record import OFFRAMP_OWNER, Destination, Payment, PurgedPayment
 from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record

@@ -30,7 +30,6 @@ from payments_core.payment_settings.record import (
 )
 from payments_core.payment_settings.validation import EXPIRY_RANGE_S
 from payments_core.payments import lifecycle
-from payments_core.payments.checkout.links import Links
 from payments_core.payments.creation import Payee, draft_payment
 from payments_core.payments.destinations import DestinationRequest, Destinations
 from payments_core.payments.details import (
@@ -42,6 +41,7 @@ from payments_core.payments.details import (
 )
 from payments_core.payments.expiry import expiry_job
 from payments_core.payments.journal.record import JournalEntry
+from payments_core.payments.links import Links
 from payments_core.payments.option_cleanup import cancel_transfer, close_open_options
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.queries import PaymentStatus, find_payments

@@ -15,8 +15,8 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import Decision
-from payments_core.payments.checkout.links import find_link_ids
 from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.links import find_link_ids
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment

@@ -17,12 +17,14 @@ from payments_core.money import ZERO, Atomic, Money, atomic
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.fees import compute_fee
 from payments_core.payments.journal.record import JournalBalances
-from payments_core.payments.payouts.record import Payout
 from payments_core.storage.records import Collection, Document, Index, Lookup, Record
 
 Intent = Literal["receive", "send", "collect"]
 DestinationType = Literal["account", "payment_address", "wallet", "bank_account"]
 CreatedBy = Literal["server", "client", "public"]
+
+OFFRAMP_OWNER = "offramp"
+"""The off-ramp address of an environment is the escrow of this owner; no Payment has such an id."""
 
 
 @attrs.frozen(kw_only=True)
@@ -137,6 +139,33 @@ def _join_option_ids(document: Document) -> Document:
     rest = {name: value for name, value in document.items() if name != "direct_option_ids"}
     lists = (document.get(name, ()) for name in ("option_ids", "direct_option_ids"))
     return {**rest, "option_ids": list(merge(*lists))}
+
+
+@attrs.frozen(kw_only=True)
+class Payout:
+    """A payout (contract §7), ordered from the bank under `key`, and its result.
+
+    A retried Payment has another payout with another key; `attempt` counts them.
+    `funded_at` is when its funds were finally at the off-ramp address. `reference`, `settles_on`
+    (an ISO date) and the times from `submitted_at` on are the bank's. `failure` is a word for
+    programs.
+    """
+
+    key: str
+    attempt: int = 1
+    status: str
+    bank_account_id: str
+    rail: Rail
+    amount_cents: int
+    statement_text: str | None = attrs.field(default=None, repr=False)
+    funded_at: Instant | None = None
+    reference: str | None = None
+    submitted_at: Instant | None = None
+    settles_on: str | None = None
+    settled_at: Instant | None = None
+    returned_at: Instant | None = None
+    return_code: str | None = None
+    failure: str | None = None
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -339,3 +368,15 @@ class PurgedPayment(Record):
     escrow_address: str
     expired_at: Instant
     purged_at: Instant
+
+
+def payout_key(partition: str, payment_id: str, attempt: int) -> str:
+    """The bank's key of a payout: it names the Payment, so that a notice finds it."""
+    return f"{partition}/{payment_id}/{attempt}"
+
+
+def parse_payout_key(key: str) -> tuple[str, str] | None:
+    """The partition and the Payment's id of a key; None for a key that is not ours."""
+    partition, _, rest = key.partition("/")
+    payment_id, _, attempt = rest.partition("/")
+    return (partition, payment_id) if partition and payment_id and attempt else None

@@ -45,8 +45,7 @@ from payments_core.payments.payouts.creation import (
     resolve_bank_account,
 )
 from payments_core.payments.payouts.lifecycle import new_payout
-from payments_core.payments.payouts.record import OFFRAMP_OWNER, Payout
-from payments_core.payments.record import Destination, Payment, Source
+from payments_core.payments.record import OFFRAMP_OWNER, Destination, Payment, Payout, Source
 from payments_core.payments.release import SEND_RELEASE
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority

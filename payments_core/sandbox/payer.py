@@ -15,7 +15,7 @@ from payments_core.clock import SECOND
 from payments_core.errors import InvalidState
 from payments_core.money import format_amount
 from payments_core.payments.checkout.checkout import Checkout, CheckoutPage
-from payments_core.payments.checkout.links import environment_of
+from payments_core.payments.links import environment_of
 from payments_core.payments.machine import OPEN
 from payments_core.payments.record import Payment
 from payments_core.sandbox.operations import MAX_SANDBOX_REORG_DEPTH, Sandbox

@@ -23,10 +23,10 @@ from payments_core.errors import (
 from payments_core.evolve import evolve
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
-from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.tenants.record import (
     PERMISSION_PRODUCTS,
     SCOPE_PRODUCT,
+    ClientSession,
     Environment,
     Key,
     OperatorSession,

@@ -15,7 +15,7 @@ from payments_core.credentials.secrets import (
     new_secret,
 )
 from payments_core.engine.decision import Decision, WorkerAuthority
-from payments_core.engine.idempotency.expiry import purge_job
+from payments_core.engine.hourly_purge import purge_job
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (

@@ -1,4 +1,4 @@
-"""Apps, environments and keys as they are stored.
+"""Apps, environments, keys and client sessions as they are stored.
 
 An environment is one record in its own partition, with its keys inside: a reader knows
 all rights at one moment, and its version changes with every grant and revocation. Writing calls
@@ -236,3 +236,37 @@ class MasterKeyMark(Record):
     )
 
     mark: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ClientSession(Record):
+    """Access to one account, made by one key, until `expires_at` or its revocation.
+
+    Its tokens are sealed, so none is stored.
+    """
+
+    collection: ClassVar[Collection] = Collection("client_sessions")
+
+    account_id: str
+    issuer_key_id: str
+    permissions: tuple[str, ...]
+    api_version: str
+    created_at: Instant
+    exchange_expires_at: Instant
+    expires_at: Instant
+    revoked_at: Instant | None = None
+
+    @property
+    def updated_at(self) -> Instant:
+        """When it last changed: only its revocation changes it."""
+        return self.created_at if self.revoked_at is None else self.revoked_at
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class SessionExchange(Record):
+    """The one exchange of a session, under the session's id; `nonce` identifies the call."""
+
+    collection: ClassVar[Collection] = Collection("session_exchanges")
+
+    nonce: str
+    exchanged_at: Instant

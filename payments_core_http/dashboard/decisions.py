@@ -12,8 +12,8 @@ from msgspec import UNSET
 
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ValidationFailed
-from payments_core.payments.refunds.operations import NewRefund
-from payments_core.payments.refunds.reconciliation_rules import (
+from payments_core.payments.refunding.operations import NewRefund
+from payments_core.payments.refunding.reconciliation_rules import (
     RECONCILIATION_ACTIONS,
     SENDS_BACK,
     ReconciliationAction,

@@ -13,7 +13,7 @@ from payments_core.payments import lifecycle
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds.operations import NewRefund, PlannedRefund
+from payments_core.payments.refunding.operations import NewRefund, PlannedRefund
 from payments_core.payments.timeline import with_notes
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
@@ -26,7 +26,7 @@ from payments_core_http.dashboard.words import ACTION_WORDS
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
-    from payments_core.webhooks.replay import PaymentEvents
+    from payments_core.webhooks.dispatch.replay import PaymentEvents
 
 STATUSES = tuple(sorted(PAYMENT.states))
 INTENTS = ("receive", "send", "collect")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, get_args
 from payments_core.clock import HOUR, Instant, format_iso, parse_iso
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ValidationFailed
+from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS
 from payments_core.webhooks.operations import MAX_OVERLAP_S
 from payments_core.webhooks.record import DeliveryStatus
-from payments_core.webhooks.replay import MAX_RECOVERY_DAYS
 from payments_core.webhooks.trimming import KEPT
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,

@@ -9,7 +9,7 @@ import attrs
 
 from payments_core.engine.events import FAILING, RECOVERED, TEST
 from payments_core.errors import PaymentsError
-from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
+from payments_core.payments.refunding.reconciliation_rules import ReconciliationAction
 from payments_core.webhooks.health import EndpointHealth
 from payments_core.webhooks.lifecycle import abandon_reason, classify_status
 from payments_core.webhooks.record import Delivery, Endpoint

@@ -15,8 +15,8 @@ from payments_core.payments.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.payouts.lifecycle import PAYOUT
 from payments_core.payments.queries import PaymentStatus as PaymentStatus
 from payments_core.payments.receipts.lifecycle import RECEIPT
+from payments_core.payments.refunding.reconciliation_rules import ReconciliationAction
 from payments_core.payments.refunds.lifecycle import REFUND
-from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
 
 
 def _labels(machine: StateMachine) -> Meta:

@@ -16,7 +16,7 @@ from payments_core.service import PaymentsService
 from payments_core.storage.port import DIRECTORY
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.tenants.record import App, PartnerName
-from payments_core_http.cli.sandbox.data_folder import (
+from payments_core_http.cli.data_folder import (
     KEY_NAME,
     MODE,
     OPERATOR,

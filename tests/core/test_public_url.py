@@ -11,7 +11,7 @@ import pytest
 
 from payments_core import KeyRing, NewPayment, PaymentsService, Settings, ToWallet, open_storage
 from payments_core.entropy import system_entropy
-from payments_core.payments.checkout.links import Links
+from payments_core.payments.links import Links
 from payments_core.public_url import LOCAL_URL, find_host
 from tests.service.world import WALLET
 

@@ -19,7 +19,7 @@ from payments_core.storage.maintenance import scan_all
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
-from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
+from payments_core.tenants.record import ClientSession, SessionExchange
 from payments_core.webhooks.record import ConsoleAction, Delivery
 from payments_core.webhooks.transports.port import TransportResult
 from tests.maintenance.shop import HOOK, Answering, Shop

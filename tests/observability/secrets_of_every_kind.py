@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES, PREFIXES, new_secret
 from payments_core.credentials.tokens import TOKEN_PREFIXES, Claims, Tokens
-from payments_core.payments.checkout.links import Links
+from payments_core.payments.links import Links
 from payments_core.webhooks import signing
 
 RING = KeyRing.parse(KeyRing.generate())

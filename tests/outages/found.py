@@ -35,7 +35,7 @@ from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import R, Record
-from payments_core.tenants.client_sessions.record import ClientSession
+from payments_core.tenants.record import ClientSession
 from payments_core.webhooks.record import Delivery, Endpoint
 from tests.service.model.mirror import Commit, Mirror
 from tests.service.model.onchain import ChainIndex

@@ -32,7 +32,7 @@ from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
-from payments_core.tenants.client_sessions.record import ClientSession
+from payments_core.tenants.record import ClientSession
 from payments_core.webhooks.record import Delivery
 from payments_core_http.cli.api_client import ApiResponse
 from tests.outages.books import Books

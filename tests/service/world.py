@@ -29,7 +29,7 @@ from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.refunds.record import Refund
 from payments_core.resources import Resources
 from payments_core.sandbox.chains import SandboxChain

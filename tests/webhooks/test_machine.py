@@ -10,9 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from payments_core.errors import ResourceConflict
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
+from payments_core.webhooks.dispatch.replay import WebhookEvents
 from payments_core.webhooks.lifecycle import OPEN_STATUSES, EndpointChanges
 from payments_core.webhooks.record import Delivery, Endpoint
-from payments_core.webhooks.replay import WebhookEvents
 from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.webhook_bench import Bench, Wire
 

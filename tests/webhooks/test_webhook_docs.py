@@ -15,8 +15,8 @@ import pytest
 
 from payments_core.clock import SECOND
 from payments_core.payments.record import CreatedBy
+from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS
 from payments_core.webhooks.record import Endpoint
-from payments_core.webhooks.replay import MAX_RECOVERY_DAYS
 from payments_core.webhooks.retry_schedule import retry_delay_ms
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import TransportResult

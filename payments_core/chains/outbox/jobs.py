@@ -44,7 +44,7 @@ The life of one transfer, and the result of a crash at each point:
 Funding differs at both ends. A lost answer is a state of its operation, and its authorization
 expires while nothing is signed: `on_unsent`. And its transfer arrives in our own escrow as a
 receipt, which proves it like any other payment there: `on_sent` adds the job of the receipt
-(`payments/receipts/jobs.py`) in place of a watch job. Steps 6 to 8 are then the receipt's. So
+(`payments/tracking/jobs.py`) in place of a watch job. Steps 6 to 8 are then the receipt's. So
 funding is a `TransferOwner`, and the four others are each a `FollowedOwner`.
 """
 

@@ -46,10 +46,10 @@ from payments_core.legacy.settlements.request import (
     require_before_deadline,
 )
 from payments_core.payments.details import lock_payment
-from payments_core.payments.funding.operations import authorize_option
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.lifecycle import require_payable
-from payments_core.payments.options.operations import offer_vault, require_active
+from payments_core.payments.paying.authorization import authorize_option
+from payments_core.payments.paying.vault_options import offer_vault, require_active
 from payments_core.payments.record import Payment
 from payments_core.quotes.record import Quote
 from payments_core.storage.port import Snapshot, Transaction

@@ -1,1 +1,1 @@
-"""Checkout for payers without an account: links, public Payments, public options."""
+"""Checkout for payers without an account: public Payments, public options."""

@@ -22,7 +22,6 @@ from payments_core.payment_settings.record import (
     Branding,
     PaymentSettings,
 )
-from payments_core.payments.checkout.links import Links, environment_of
 from payments_core.payments.checkout.stages import (
     Notice,
     Stage,
@@ -36,8 +35,9 @@ from payments_core.payments.details import (
     load_receipts,
     sum_pending_amount,
 )
+from payments_core.payments.links import Links, environment_of
 from payments_core.payments.options.record import PaymentOption
-from payments_core.payments.options.selection import has_locking_submission
+from payments_core.payments.paying.selection import has_locking_submission
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.port import Snapshot

@@ -1,6 +1,6 @@
 """A payer's options without an account: create, read, select, refresh, submit (contract §6).
 
-Nothing here moves a Payment, nor an option's status; `receipts/attribution.py` does that, from
+Nothing here moves a Payment, nor an option's status; `tracking/attribution.py` does that, from
 receipts.
 """
 
@@ -44,19 +44,19 @@ from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle, submissions
 from payments_core.payments.options.creation import new_public_option, offers_same
 from payments_core.payments.options.methods import METHODS
-from payments_core.payments.options.operations import (
-    require_option_capacity,
-    require_same_asset,
-)
 from payments_core.payments.options.record import PaymentOption
-from payments_core.payments.options.selection import (
+from payments_core.payments.paying.selection import (
     require_no_pending_submission,
     supersede_selected,
 )
-from payments_core.payments.receipts.attribution import HINT_TTL_MS
+from payments_core.payments.paying.vault_options import (
+    require_option_capacity,
+    require_same_asset,
+)
 from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
+from payments_core.payments.tracking.attribution import HINT_TTL_MS
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key

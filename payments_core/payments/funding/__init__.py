@@ -1,1 +1,1 @@
-"""Vault funding: one authorization, one transfer from a payer's vault to a Payment's escrow."""
+"""Funding operations: each one transfer from a payer's vault to a Payment's escrow."""

@@ -28,8 +28,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.payments.destinations import ToBankAccount
-from payments_core.payments.payouts.record import OFFRAMP_OWNER
-from payments_core.payments.record import Destination
+from payments_core.payments.record import OFFRAMP_OWNER, Destination
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 

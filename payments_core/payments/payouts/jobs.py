@@ -27,8 +27,7 @@ from payments_core.engine.step import Step
 from payments_core.evolve import evolve
 from payments_core.payments.details import lock_payment
 from payments_core.payments.payouts import lifecycle
-from payments_core.payments.payouts.record import Payout, parse_payout_key
-from payments_core.payments.record import Payment
+from payments_core.payments.record import Payment, Payout, parse_payout_key
 from payments_core.storage.port import ClaimedJob, Transaction
 
 FOLLOW_PAYOUT = "payouts.follow"

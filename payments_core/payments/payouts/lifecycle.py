@@ -17,8 +17,7 @@ from payments_core.engine.step import Step
 from payments_core.evolve import evolve
 from payments_core.money import ZERO
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.payouts.record import Payout, payout_key
-from payments_core.payments.record import Payment
+from payments_core.payments.record import Payment, Payout, payout_key
 
 PAYOUT = StateMachine(
     "payout",

@@ -11,7 +11,7 @@ from payments_core.banks.port import MAX_NOTICES, Bank, BankNotice
 from payments_core.clock import HOUR
 from payments_core.engine.ports import Ports
 from payments_core.payments.payouts.jobs import LOOK_AT_PAYOUT
-from payments_core.payments.payouts.record import parse_payout_key
+from payments_core.payments.record import parse_payout_key
 from payments_core.plain_calls import call_plainly
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Snapshot

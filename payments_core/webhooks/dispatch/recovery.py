@@ -19,14 +19,14 @@ from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.delivered import find_delivered, lock_delivered
-from payments_core.webhooks.lifecycle import require_active_subscriber
-from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
-from payments_core.webhooks.replay import (
+from payments_core.webhooks.dispatch.replay import (
     MAX_CLOCK_SKEW_MS,
     decide_resend,
     is_recipient,
     recovery_job,
 )
+from payments_core.webhooks.lifecycle import require_active_subscriber
+from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
 
 PAGE_SIZE = 50
 MAX_PAGES_PER_JOB = 20

@@ -23,7 +23,7 @@ from payments_core.clock import Instant
 from payments_core.storage.port import DIRECTORY, Storage
 from payments_core_http.cli.anvil.chain import FINALITY_BLOCKS, MAX_BLOCKS_PER_ADVANCE, AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess
-from payments_core_http.cli.sandbox.data_folder import MODE, DataFolder, FolderRefused
+from payments_core_http.cli.data_folder import MODE, DataFolder, FolderRefused
 
 CHAIN_ID = DEFAULT_CHAIN_ID
 TICK_INTERVAL_S = 1.0

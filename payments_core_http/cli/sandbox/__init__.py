@@ -36,7 +36,7 @@ from payments_core_http.app import create_app
 from payments_core_http.cli.address_file import publish_address
 from payments_core_http.cli.anvil.errors import explain_missing_anvil
 from payments_core_http.cli.anvil.process import AnvilUnavailable
-from payments_core_http.cli.sandbox.data_folder import (
+from payments_core_http.cli.data_folder import (
     MODE,
     OPERATOR,
     DataFolder,

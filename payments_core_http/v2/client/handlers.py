@@ -8,7 +8,7 @@ from payments_core.engine.idempotency.record import Response
 from payments_core.errors import NotFound, ValidationFailed
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
-from payments_core.tenants.client_sessions.operations import effective_permissions
+from payments_core.tenants.client_sessions import effective_permissions
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.client import bodies, views
 from payments_core_http.v2.payments import views as payment_views

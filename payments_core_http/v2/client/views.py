@@ -16,8 +16,8 @@ from payments_core.accounts.operations import AccountDetails
 from payments_core.accounts.record import AccountStatus, SubjectType
 from payments_core.clock import format_iso
 from payments_core.payment_settings.record import PaymentMethod
-from payments_core.payments.checkout.links import Links
 from payments_core.payments.details import OptionDetails, PaymentDetails
+from payments_core.payments.links import Links
 from payments_core.payments.record import CreatedBy, DestinationType, Intent
 from payments_core_http.v2.accounts import views as account_views
 from payments_core_http.v2.accounts.views import KycView, SettlementView, VaultView

@@ -7,8 +7,8 @@ from typing import Literal
 import attrs
 
 from payments_core.clock import format_iso, format_iso_or_none
-from payments_core.tenants.client_sessions.operations import CreatedSession, ExchangedSession
-from payments_core.tenants.client_sessions.record import ClientSession
+from payments_core.tenants.client_sessions import CreatedSession, ExchangedSession
+from payments_core.tenants.record import ClientSession
 from payments_core_http.wire.classes import frozen_view
 
 

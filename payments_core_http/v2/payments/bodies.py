@@ -10,7 +10,7 @@ from payments_core.banks.texts import AchReference, WireMessage
 from payments_core.errors import FieldError
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.payouts.creation import find_text_faults
-from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
+from payments_core.payments.refunding.reconciliation_rules import ReconciliationAction
 from payments_core.validation.fields import (
     AccountId,
     Address,

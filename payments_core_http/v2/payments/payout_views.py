@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from payments_core.banks.rails import Rail
 from payments_core.clock import format_iso_or_none
-from payments_core.payments.payouts.record import Payout
+from payments_core.payments.record import Payout
 from payments_core_http.v2.statuses import PayoutStatus
 from payments_core_http.wire.classes import frozen_view
 

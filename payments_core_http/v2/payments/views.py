@@ -14,8 +14,8 @@ from payments_core.banks.rails import Rail
 from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payment_settings.record import PaymentMethod
-from payments_core.payments.checkout.links import Links
 from payments_core.payments.details import OptionDetails, PaymentDetails
+from payments_core.payments.links import Links
 from payments_core.payments.record import (
     CreatedBy,
     Destination,

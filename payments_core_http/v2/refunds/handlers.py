@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from payments_core.engine.idempotency.record import Response
-from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.refunding.operations import NewRefund
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.refunds import bodies, views
 from payments_core_http.wire.query import PageQuery

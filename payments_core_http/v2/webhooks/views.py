@@ -13,9 +13,9 @@ from payments_core.contracts.versions import Versions
 from payments_core.engine.event_payloads import render_fields, render_payload
 from payments_core.engine.events import CATALOGUE, Event
 from payments_core.tenants.record import Environment
+from payments_core.webhooks.dispatch.replay import Recovery
 from payments_core.webhooks.health import EndpointHealth
 from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, EndpointStatus
-from payments_core.webhooks.replay import Recovery
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.wire.classes import frozen_view
 

@@ -25,7 +25,7 @@ from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.expiry import EXPIRE_PAYMENT, PaymentExpiry
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.mandates.operations import NewMandate
-from payments_core.payments.refunds import reconciliation as reconciling
+from payments_core.payments.refunding import reconciliation as reconciling
 from payments_core.payments.sends import NewSend
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import ClaimedJob

@@ -21,11 +21,11 @@ from payments_core.tenants.authorization import (
     key_is_live,
     session_is_valid,
 )
-from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.tenants.record import (
     PERMISSION_PRODUCTS,
     PRODUCTS,
     SCOPE_PRODUCT,
+    ClientSession,
     Environment,
     Key,
 )

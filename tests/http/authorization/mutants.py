@@ -17,12 +17,12 @@ from payments_core.accounts.vaults import provisioning
 from payments_core.credentials.keyring import KeyRing
 from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.checkout.checkout import Checkout
-from payments_core.payments.funding import operations as funding
-from payments_core.payments.options.operations import VaultOptions
+from payments_core.payments.paying import authorization as funding
+from payments_core.payments.paying.vault_options import VaultOptions
 from payments_core.tenants import authorization
+from payments_core.tenants import client_sessions as sessions
 from payments_core.tenants.authorization import Authority
-from payments_core.tenants.client_sessions import operations as sessions
-from payments_core.tenants.client_sessions.operations import ClientSessions
+from payments_core.tenants.client_sessions import ClientSessions
 from payments_core.tenants.operations import Tenants
 from payments_core.tenants.record import CredentialIndexEntry
 from payments_core_http import authentication

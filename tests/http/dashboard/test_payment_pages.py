@@ -13,9 +13,9 @@ from msgspec import UNSET
 from payments_core.errors import NotFound
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.receipts.record import Receipt
+from payments_core.payments.refunding.operations import NewRefund
+from payments_core.payments.refunding.reconciliation_rules import RECONCILIATION_ACTIONS
 from payments_core.payments.refunds.lifecycle import REFUND
-from payments_core.payments.refunds.operations import NewRefund
-from payments_core.payments.refunds.reconciliation_rules import RECONCILIATION_ACTIONS
 from payments_core.storage.memory.transaction import MemorySnapshot
 from payments_core.tenants.record import PRODUCTS
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
@@ -204,7 +204,7 @@ class TestStory:
         checkout.door.call("POST", f"/v2/payments/{payment['id']}/cancel", key="c")
         desk = open_desk(checkout)
         assert "payment.created" in desk.open(page(payment)).text
-        monkeypatch.setattr("payments_core.webhooks.replay.MAX_EVENTS_LOOKED_AT", 100)
+        monkeypatch.setattr("payments_core.webhooks.dispatch.replay.MAX_EVENTS_LOOKED_AT", 100)
         text = desk.open(page(payment)).text
         assert "payment.cancelled" in text
         assert "payment.created" not in text

@@ -25,7 +25,7 @@ from payments_core.clock import DAY, HOUR, SECOND
 from payments_core.onramps.record import BankTransaction, OnrampAccount
 from payments_core.payments.destinations import ToBankAccount
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
+from payments_core.payments.refunding.reconciliation_rules import ReconciliationAction
 from payments_core.payments.sends import NewSend
 from payments_core.storage.port import SIMULATED, UniqueConflict
 from tests.service.faults import Fault

@@ -14,8 +14,7 @@ from payments_core.clock import DAY, MINUTE, Instant
 from payments_core.engine.events import Event
 from payments_core.onramps.record import BOOK_ACCOUNTS, BankTransaction, FundingEntry
 from payments_core.payments.journal.record import JournalEntry
-from payments_core.payments.payouts.record import OFFRAMP_OWNER, payout_key
-from payments_core.payments.record import Payment
+from payments_core.payments.record import OFFRAMP_OWNER, Payment, payout_key
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import SIMULATED
 from tests.core import tables

@@ -20,8 +20,8 @@ from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds.operations import NewRefund
-from payments_core.payments.refunds.reconciliation_rules import SENDS_BACK, ReconciliationAction
+from payments_core.payments.refunding.operations import NewRefund
+from payments_core.payments.refunding.reconciliation_rules import SENDS_BACK, ReconciliationAction
 from payments_core.payments.sends import NewSend
 from tests.service.model.banking import BANK_CALLERS
 from tests.service.model.misdirected import RETURNS

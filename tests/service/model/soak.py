@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from payments_core.payments.refunds.reconciliation_rules import RECONCILIATION_ACTIONS
+from payments_core.payments.refunding.reconciliation_rules import RECONCILIATION_ACTIONS
 from tests.core import tables
 from tests.service.model.banks_books import ROWS
 from tests.service.model.episode import Violation, chosen, length_of, run, shortest

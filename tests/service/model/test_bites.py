@@ -25,23 +25,24 @@ from payments_core.onramps import review as reviews
 from payments_core.onramps.credit import CreditOwner
 from payments_core.onramps.following import TransferFollower
 from payments_core.payments import lifecycle as payments
-from payments_core.payments import progress, purge
+from payments_core.payments import progress, purge, sending_back
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.expiry import PaymentExpiry
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal import posting as journal
 from payments_core.payments.mandates import lifecycle as mandates
-from payments_core.payments.options import operations as option_operations
+from payments_core.payments.paying import vault_options as option_operations
 from payments_core.payments.payouts import jobs as payout_jobs
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.jobs import PayoutJobs
-from payments_core.payments.receipts import counting, sending_back
 from payments_core.payments.receipts import evaluation as evidence
-from payments_core.payments.receipts.case import Case
 from payments_core.payments.receipts.purged_escrows import PurgedEscrows
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds import plans, reconciliation
+from payments_core.payments.refunding import reconciliation
+from payments_core.payments.refunds import plans
 from payments_core.payments.returns import ReturnJobs
+from payments_core.payments.tracking import counting
+from payments_core.payments.tracking.case import Case
 from payments_core.storage.memory.transaction import MemoryTransaction
 from tests.service.model.episode import Violation, run
 

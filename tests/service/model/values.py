@@ -22,7 +22,7 @@ from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.refunds.record import Refund
 from tests.service.model.index import Wrong
 from tests.service.model.mirror import Commit

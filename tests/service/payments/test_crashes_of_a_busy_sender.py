@@ -14,9 +14,9 @@ from payments_core.chains.outbox.record import OutboundTransfer, sender_lane
 from payments_core.chains.port import SignedTransaction, TransferIntent
 from payments_core.clock import SECOND
 from payments_core.maintenance.after_restore import stop_sending
-from payments_core.payments.funding.operations import SEND_FUNDING
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.funding.transfer import FundingOwner
+from payments_core.payments.paying.authorization import SEND_FUNDING
+from payments_core.payments.paying.vault_transfer import FundingOwner
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
 from payments_core.service import PaymentsService

@@ -16,7 +16,7 @@ from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import ToAccount, ToPaymentAddress, ToWallet
 from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.operations import NewPayment
-from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.sends import NewSend
 from payments_core.validation.readers import PYTHON
 from tests.service.world import WALLET, World

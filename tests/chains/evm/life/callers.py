@@ -15,7 +15,7 @@ from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import ToAccount, ToWallet
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.sends import NewSend
 from payments_core.tenants.authorization import Authority
 from tests.chains.evm.life.network import CHAIN, WALLETS

@@ -22,9 +22,9 @@ from payments_core.errors import (
 from payments_core.payments.options import lifecycle, submissions
 from payments_core.payments.options.lifecycle import OPTION
 from payments_core.payments.options.record import PaymentOption, Submission
-from payments_core.payments.receipts.attribution import HINT_TTL_MS, recheck_hint
 from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
+from payments_core.payments.tracking.attribution import HINT_TTL_MS, recheck_hint
 from tests.core.examples import NOW, a_payment
 
 LATER = NOW + 500

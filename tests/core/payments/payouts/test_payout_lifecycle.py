@@ -17,8 +17,7 @@ from payments_core.errors import InvalidState, ReconciliationActionNotAllowed
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS
 from payments_core.payments.payouts import lifecycle as payouts
-from payments_core.payments.payouts.record import parse_payout_key, payout_key
-from payments_core.payments.record import Destination, Payment, Source
+from payments_core.payments.record import Destination, Payment, Source, parse_payout_key, payout_key
 from payments_core.payments.refunds.plans import plan_unpaid_payout
 from payments_core.payments.reversals import reverse_refund
 from tests.core.examples import NOW, a_payment

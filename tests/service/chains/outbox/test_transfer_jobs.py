@@ -33,8 +33,8 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import DependencyFailed
-from payments_core.payments.funding.transfer import FundingOwner
-from payments_core.payments.refunds.transfer import RefundOwner
+from payments_core.payments.paying.vault_transfer import FundingOwner
+from payments_core.payments.refunding.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
 from payments_core.storage import one_by_one
 from payments_core.storage.jobs import Job

@@ -22,8 +22,8 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.payment_settings.record import PaymentTerms
-from payments_core.payments.options import operations
-from payments_core.payments.options.operations import MAX_OPTIONS
+from payments_core.payments.paying import vault_options as operations
+from payments_core.payments.paying.vault_options import MAX_OPTIONS
 from payments_core.tenants.record import PRODUCTS
 from tests.service.payer import Payer, coming
 from tests.service.world import (

@@ -14,7 +14,7 @@ from payments_core.credentials.tokens import Tokens
 from payments_core.entropy import system_entropy
 from payments_core.errors import EntitlementRequired, NotFound, PaymentExpired, Unauthorized
 from payments_core.payments.checkout.checkout import PAYER
-from payments_core.payments.checkout.links import CODE_SHAPE, Links
+from payments_core.payments.links import CODE_SHAPE, Links
 from payments_core.payments.record import PaymentLink
 from payments_core.service import PaymentsService
 from payments_core.storage.memory.adapter import MemoryStorage

@@ -12,12 +12,12 @@ from payments_core.chains.port import TransactionView
 from payments_core.clock import SECOND
 from payments_core.errors import ResourceConflict, UnsupportedChain, ValidationFailed
 from payments_core.payments.options.submissions import MAX_SUBMISSIONS
-from payments_core.payments.receipts.attribution import HINT_TTL_MS
 from payments_core.payments.receipts.record import (
     Receipt,
     TrackedTransaction,
     tracked_transaction_id,
 )
+from payments_core.payments.tracking.attribution import HINT_TTL_MS
 from payments_core.storage.jobs import Job
 from tests.service.faults import FaultyChain
 from tests.service.payer import INVENTED, Payer, coming

@@ -8,7 +8,7 @@ import pytest
 
 from payments_core.errors import InvalidState
 from payments_core.payments.details import OptionDetails
-from payments_core.payments.receipts.jobs import LOST_AFTER_FAILURES
+from payments_core.payments.tracking.jobs import LOST_AFTER_FAILURES
 from tests.service.world import World, atomic
 
 

@@ -16,8 +16,7 @@ from payments_core.chains.port import AddressSpec
 from payments_core.payments.destinations import ToBankAccount
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.payouts.jobs import PayoutJobs
-from payments_core.payments.payouts.record import OFFRAMP_OWNER, Payout
-from payments_core.payments.record import Payment
+from payments_core.payments.record import OFFRAMP_OWNER, Payment, Payout
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.sends import NewSend
 from payments_core.storage.jobs import Job

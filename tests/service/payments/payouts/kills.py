@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from payments_core.payments.payouts.record import payout_key
+from payments_core.payments.record import payout_key
 from tests.service.banks.killing import PAYOUT_CALLS, BankFiles, main, supervise
 from tests.service.payments.payouts.desk import Desk
 from tests.service.world import World

@@ -8,7 +8,7 @@ import pytest
 from payments_core.chains.port import AddressSpec
 from payments_core.maintenance import offramp_funds
 from payments_core.maintenance.offramp_funds import OfframpFunds, compare_offramp_funds
-from payments_core.payments.payouts.record import OFFRAMP_OWNER
+from payments_core.payments.record import OFFRAMP_OWNER
 from tests.service.payments.payouts.desk import Desk
 from tests.service.world import BASE, WALLET
 

@@ -19,7 +19,7 @@ from payments_core.errors import (
 )
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.details import PaymentDetails
-from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.refunds.record import Refund
 from payments_core.tenants.authorization import Authority
 from tests.service.world import OTHER_WALLET, WALLET, World, answer_of, atomic, authority_of, once

@@ -21,8 +21,8 @@ from payments_core.errors import (
 )
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.details import PaymentDetails
-from payments_core.payments.payouts.record import OFFRAMP_OWNER
-from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.record import OFFRAMP_OWNER
+from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.sends import NewSend
 from tests.service.payments.refunds.test_refunds import restricted_key
 from tests.service.world import BASE, OTHER_WALLET, STRANGER, USDC, WALLET, World, atomic

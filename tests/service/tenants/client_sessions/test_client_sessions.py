@@ -19,8 +19,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.tenants.authorization import Authority, Requirement, authorize
-from payments_core.tenants.client_sessions.record import ClientSession
-from payments_core.tenants.record import PRODUCTS
+from payments_core.tenants.record import PRODUCTS, ClientSession
 from tests.service.world import PAYER_PERMISSIONS, World, authority_of
 
 

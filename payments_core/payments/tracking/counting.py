@@ -12,11 +12,11 @@ from payments_core.evolve import evolve
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.misdirected import follow_receipts
 from payments_core.payments.receipts import lifecycle
-from payments_core.payments.receipts.case import Case, Observation, lock_row
 from payments_core.payments.receipts.evaluation import Evaluation, evaluate
 from payments_core.payments.receipts.record import Receipt
-from payments_core.payments.receipts.sending_back import withdraw_unfunded
 from payments_core.payments.record import Payment
+from payments_core.payments.sending_back import withdraw_unfunded
+from payments_core.payments.tracking.case import Case, Observation, lock_row
 from payments_core.storage.port import Transaction
 
 

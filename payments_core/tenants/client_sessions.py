@@ -35,9 +35,13 @@ from payments_core.tenants.authorization import (
     require_standard_key,
     session_is_valid,
 )
-from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.tenants.record import PERMISSION_PRODUCTS, Environment
+from payments_core.tenants.record import (
+    PERMISSION_PRODUCTS,
+    ClientSession,
+    Environment,
+    SessionExchange,
+)
 from payments_core.validation.fields import AccountId, Credential, ExternalUserId
 
 EXCHANGE_WITHIN_MS = 300 * SECOND

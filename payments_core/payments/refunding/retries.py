@@ -13,9 +13,8 @@ from payments_core.payments import lifecycle
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.creation import lock_recipient
 from payments_core.payments.payouts.jobs import payout_job
-from payments_core.payments.payouts.record import OFFRAMP_OWNER
-from payments_core.payments.record import Payment
-from payments_core.payments.refunds.case import Case
+from payments_core.payments.record import OFFRAMP_OWNER, Payment
+from payments_core.payments.refunding.case import Case
 from payments_core.payments.release import SEND_RELEASE, new_release
 from payments_core.payments.sends import lock_active_payer
 

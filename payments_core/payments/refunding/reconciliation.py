@@ -26,15 +26,22 @@ from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.creation import PayoutCreation, PayoutTerms
 from payments_core.payments.progress import advance_payment
 from payments_core.payments.receipts.record import Receipt
-from payments_core.payments.receipts.sending_back import decide_return, require_returnable
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds.case import Case
-from payments_core.payments.refunds.operations import (
+from payments_core.payments.refunding.case import Case
+from payments_core.payments.refunding.operations import (
     load_with_pending_refunds,
     lock_pending_refunds,
     require_standard_key_for_stranger,
     start_refunds,
 )
+from payments_core.payments.refunding.reconciliation_rules import (
+    ANYBODY,
+    RECONCILIATION_ACTIONS,
+    SENDS_BACK,
+    ReconciliationAction,
+    find_refusal,
+)
+from payments_core.payments.refunding.retries import retry
 from payments_core.payments.refunds.plans import (
     RefundLeg,
     compute_refundable,
@@ -42,15 +49,8 @@ from payments_core.payments.refunds.plans import (
     plan_excess,
     plan_unpaid_payout,
 )
-from payments_core.payments.refunds.reconciliation_rules import (
-    ANYBODY,
-    RECONCILIATION_ACTIONS,
-    SENDS_BACK,
-    ReconciliationAction,
-    find_refusal,
-)
 from payments_core.payments.refunds.record import Purpose, Refund
-from payments_core.payments.refunds.retries import retry
+from payments_core.payments.sending_back import decide_return, require_returnable
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key

@@ -31,8 +31,7 @@ from payments_core.errors import (
 from payments_core.evolve import evolve
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.details import lock_payment
-from payments_core.payments.payouts.record import OFFRAMP_OWNER
-from payments_core.payments.record import Payment
+from payments_core.payments.record import OFFRAMP_OWNER, Payment
 from payments_core.payments.refunds import lifecycle, plans
 from payments_core.payments.refunds.plans import Refundable, RefundLeg
 from payments_core.payments.refunds.record import Purpose, Refund

@@ -42,7 +42,7 @@ from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle
 from payments_core.payments.options.creation import new_vault_option
 from payments_core.payments.options.record import PaymentOption
-from payments_core.payments.options.selection import (
+from payments_core.payments.paying.selection import (
     require_no_pending_submission,
     supersede_selected,
 )

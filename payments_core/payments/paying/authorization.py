@@ -37,8 +37,8 @@ from payments_core.payments.details import (
 from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options import lifecycle as options
-from payments_core.payments.options.operations import lock_active_account, require_active
 from payments_core.payments.options.record import PaymentOption
+from payments_core.payments.paying.vault_options import lock_active_account, require_active
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.reads import Get

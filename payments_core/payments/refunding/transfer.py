@@ -24,8 +24,8 @@ from payments_core.engine.decision import Decision
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import lock_payment
 from payments_core.payments.record import Payment
+from payments_core.payments.refunding.operations import SEND_REFUND
 from payments_core.payments.refunds import lifecycle
-from payments_core.payments.refunds.operations import SEND_REFUND
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.reversals import reverse_refund
 from payments_core.storage.jobs import Job

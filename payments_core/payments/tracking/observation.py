@@ -98,24 +98,24 @@ from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import lock_payment
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.progress import advance_payment
-from payments_core.payments.receipts.attempts import (
+from payments_core.payments.receipts.discovery import track_transaction
+from payments_core.payments.receipts.evaluation import ObservedTransaction
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
+from payments_core.payments.record import Payment
+from payments_core.payments.tracking.attempts import (
     advance_operation,
     confirm_operation,
     fail_operation,
     verified_amount,
 )
-from payments_core.payments.receipts.attribution import (
+from payments_core.payments.tracking.attribution import (
     find_public_option,
     is_only_hint,
     recheck_hint,
     update_public_option,
 )
-from payments_core.payments.receipts.case import Case, Observation, lock_attempt, lock_row
-from payments_core.payments.receipts.counting import apply_receipts, weigh
-from payments_core.payments.receipts.discovery import track_transaction
-from payments_core.payments.receipts.evaluation import ObservedTransaction
-from payments_core.payments.receipts.record import Receipt, TrackedTransaction
-from payments_core.payments.record import Payment
+from payments_core.payments.tracking.case import Case, Observation, lock_attempt, lock_row
+from payments_core.payments.tracking.counting import apply_receipts, weigh
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
 

@@ -19,10 +19,10 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
 from payments_core.payments.details import lock_payment, lock_vault_option
 from payments_core.payments.funding import lifecycle
-from payments_core.payments.funding.failure import fail_funding, reservation_of_operation
-from payments_core.payments.funding.operations import SEND_FUNDING
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import PaymentOption
+from payments_core.payments.paying.authorization import SEND_FUNDING
+from payments_core.payments.paying.failure import fail_funding, reservation_of_operation
 from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment

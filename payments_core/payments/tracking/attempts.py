@@ -10,13 +10,13 @@ from payments_core.chains.outbox.record import OutboundTransfer, mark_failed, se
 from payments_core.engine.decision import Decision
 from payments_core.engine.step import Step
 from payments_core.payments.funding import lifecycle as funding
-from payments_core.payments.funding.failure import fail_funding, reservation_of_operation
-from payments_core.payments.funding.operations import SEND_FUNDING
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options import lifecycle as options
-from payments_core.payments.receipts.case import Case, FundingAttempt, lock_row
+from payments_core.payments.paying.authorization import SEND_FUNDING
+from payments_core.payments.paying.failure import fail_funding, reservation_of_operation
 from payments_core.payments.receipts.evaluation import Evaluation
 from payments_core.payments.record import Payment
+from payments_core.payments.tracking.case import Case, FundingAttempt, lock_row
 
 
 def advance_operation(case: Case, attempt: FundingAttempt, payment: Payment) -> Decision[None]:

@@ -37,11 +37,11 @@ from payments_core.payments.details import lock_payment, lock_vault_option
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import PaymentOption
-from payments_core.payments.receipts.case import Observation
 from payments_core.payments.receipts.evaluation import ObservedTransaction
-from payments_core.payments.receipts.observation import apply_observation
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
+from payments_core.payments.tracking.case import Observation
+from payments_core.payments.tracking.observation import apply_observation
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 from payments_core.storage.reads import Get
 

@@ -1,0 +1,1 @@
+"""How a payer pays by a vault: options, the selection, one authorization, one transfer."""

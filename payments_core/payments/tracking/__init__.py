@@ -1,0 +1,1 @@
+"""Follows each transaction to an escrow until it is proof, or has failed."""

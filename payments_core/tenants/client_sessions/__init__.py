@@ -1,1 +1,0 @@
-"""Client sessions: short, account-bound access for a browser or a mobile app."""
