@@ -108,7 +108,7 @@ def _trusts(peer: Address | None, trusted: tuple[Proxy, ...]) -> bool:
 
 
 _identify_often = lru_cache(maxsize=_MAX_KEPT)(_identify)
-"""The same, for clients that return."""
+"""Identify a client as `_identify` does, and remember those that return."""
 
 
 def _parse_address(text: str) -> Address | None:

@@ -60,7 +60,7 @@ class SecretPattern:
     parts: re.Pattern[str] | None
 
     def find_ranges(self, text: str) -> Iterator[TextRange]:
-        """Its ranges in the text. They may overlap: a hidden range may itself lead to a secret."""
+        """Find the ranges in the text. They may overlap: a hidden range may lead to a secret."""
         for lead in self.lead.finditer(text):
             found = self.secret.match(text, lead.end())
             if found is None:
@@ -305,7 +305,7 @@ def _mask_ranges(text: str, spans: Iterable[TextRange]) -> Iterator[str]:
 
 
 def redact_value(value: Any, depth: int = 0) -> Any:
-    """The same for a value that is to become JSON; a value that JSON lacks becomes its text."""
+    """Redact a value that is to become JSON; a value that JSON lacks becomes its text."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -326,7 +326,7 @@ def redact_value(value: Any, depth: int = 0) -> Any:
 
 
 def redact_named_value(name: str, value: Any, depth: int = 0) -> Any:
-    """The same for a value under a name, which may itself mark it as secret."""
+    """Redact a value under a name, which may itself mark it as secret."""
     if value is not None and _is_secret_name(name[:_MAX_NAME_CHARACTERS]):
         return REDACTED
     return redact_value(value, depth)

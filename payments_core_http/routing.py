@@ -40,7 +40,7 @@ Credential = Literal[
 ]
 Idempotency = Literal["required", "accepted", "ignored"]
 Handler = Callable[["PaymentsService", Any], Response]
-"""It receives the service and the `ApiCall`, whose class is in a higher room."""
+"""A handler receives the service and the `ApiCall`, whose class is in a higher room."""
 
 RenderError = Callable[[PaymentsError, str, Mapping[str, Any]], Response]
 """Makes a page from an error, the id of its request, and the WSGI environment."""

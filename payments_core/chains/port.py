@@ -41,7 +41,7 @@ class ChainMismatch(ChainUnavailable):
 
 
 class UnsupportedByChain(ChainError):
-    """This chain cannot do that."""
+    """The chain does not offer the called method."""
 
 
 class SignerRefused(ChainError):
@@ -287,7 +287,7 @@ class HasContracts(Protocol):
     """A chain with contracts of ours that are called and hold no money."""
 
     def contracts(self) -> Mapping[str, str]:
-        """Their addresses, by their names. Pure: no I/O."""
+        """The addresses of the contracts, by their names. Pure: no I/O."""
 
 
 @runtime_checkable

@@ -206,12 +206,12 @@ def reject(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
 
 
 def note_sent_back(deposit: Deposit, sent_back: SentBack, *, now: Instant) -> Step[Deposit]:
-    """Its way back has succeeded: nothing of it is held."""
+    """The deposit is back at its sender: nothing of it is held."""
     return apply_trigger(deposit, "return_succeeded", now=now, sent_back=sent_back)
 
 
 def report_again(deposit: Deposit, sent_back: SentBack, *, now: Instant) -> Step[Deposit]:
-    """Its way back has failed: it is still held."""
+    """The way back of the deposit has failed: it is still held."""
     return apply_trigger(deposit, "return_failed", now=now, sent_back=sent_back)
 
 

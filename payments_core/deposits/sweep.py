@@ -85,7 +85,7 @@ class SweepOwner:
         self._chains = chains
 
     def find_to_send(self, record: Deposit) -> TransferToSend | None:
-        """It may be withdrawn: the deposit was reorged out."""
+        """Find the sweep to send; None if it was withdrawn, since the deposit was reorged out."""
         if record.status != "confirmed" or record.sweep_id is None:
             return None
         return TransferToSend(record.chain_id, record.sweep_id)

@@ -101,7 +101,7 @@ class Decision(Generic[T]):
     made_no_progress: bool = False
 
     def merge(self, *others: Decision[Any]) -> Decision[T]:
-        """This decision with the records, events and jobs of others, committed together."""
+        """Add the records, events and jobs of others, which are committed together with these."""
         merged = self
         for other in others:
             merged = evolve(

@@ -249,10 +249,10 @@ _IN_SESSION: tuple[str, ...] = ("receive",)
 """Only such a Payment has a session."""
 
 TEST = "webhook.test"
-"""This event goes to the endpoint that its payload names, whatever its subscriptions."""
+"""A test event goes to the endpoint that its payload names, whatever its subscriptions."""
 
 FAILING, RECOVERED = "webhook.failing", "webhook.recovered"
-"""These events go to all endpoints except the one that their payload names."""
+"""The events on health go to all endpoints except the one that their payload names."""
 
 _UNPAID: Mapping[str, Any] = {"receivedAmountAtomic": "0"}
 _SHORT: Mapping[str, Any] = {"labels": ["underpaid"], "receivedAmountAtomic": "15000000"}

@@ -34,7 +34,7 @@ class Step(Generic[R]):
     def then(
         self, take: Callable[Concatenate[R, P], Step[R]], *args: P.args, **kwargs: P.kwargs
     ) -> Step[R]:
-        """This step, followed by the step that `take` makes of its record and the other arguments.
+        """Take another step, which `take` makes of this one's record and the other arguments.
 
         The next step always begins where this one ended, so no caller can join two steps that do
         not belong together.

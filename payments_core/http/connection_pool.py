@@ -41,7 +41,7 @@ class PooledConnection(Protocol):
     """A socket, or an object with one."""
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """The descriptor of the socket."""
 
     def close(self) -> None:
         """Close it."""

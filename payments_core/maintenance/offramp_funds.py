@@ -54,7 +54,7 @@ class OfframpFunds:
         return None if self.on_chain is None else self.on_chain - self.needed
 
     def add(self, payment: Payment) -> OfframpFunds:
-        """These funds and those of a payout."""
+        """Add the funds of a payout."""
         books = payment.books
         return evolve(
             self,

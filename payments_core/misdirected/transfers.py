@@ -30,7 +30,7 @@ class HoldsMisdirected(Protocol):
 
     @property
     def sent_back(self) -> SentBack | None:
-        """Their way back, if it was requested."""
+        """The way back of the funds, if it was requested."""
 
 
 def find_to_send(record: HoldsMisdirected) -> TransferToSend | None:

@@ -157,7 +157,7 @@ def observe(
 
 
 def decide_delivery(transaction: BankTransaction, *, now: Instant) -> Step[BankTransaction]:
-    """It will be credited: from now on it is never sent back."""
+    """Decide that the transfer is credited: from now on it is never sent back."""
     step = _end_review(transaction, now=now)
     return evolve(step, record=evolve(step.record, disposition="deliver"))
 
@@ -165,7 +165,7 @@ def decide_delivery(transaction: BankTransaction, *, now: Instant) -> Step[BankT
 def decide_refund(
     transaction: BankTransaction, reason: str, *, now: Instant
 ) -> Step[BankTransaction]:
-    """It will be sent back: from now on it is never credited."""
+    """Decide that the transfer is sent back: from now on it is never credited."""
     return Step(evolve(transaction, disposition="refund", reason=reason, updated_at=now))
 
 

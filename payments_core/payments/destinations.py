@@ -97,7 +97,7 @@ _UNWRITTEN: tuple[tuple[AddressKind, str], ...] = (
     ("escrow", OFFRAMP_OWNER),
     ("operator", "operator"),
 )
-"""Those of an environment that may be stored nowhere: their kind and owner."""
+"""The addresses of an environment that may be stored nowhere: their kind and owner."""
 
 
 class Destinations:

@@ -39,7 +39,7 @@ UNREAD_ALARM_MS = 15 * MINUTE
 """How long a Payment waits for a chain that is not scanned before an alarm names the chain."""
 
 NOT_FINAL_ALARM_MS = 2 * HOUR
-"""The same for a chain that is scanned, and whose blocks do not become final."""
+"""How long a Payment waits for a chain whose blocks do not become final, before such an alarm."""
 
 WakeScanner = Callable[[WorkerAuthority, int], None]
 

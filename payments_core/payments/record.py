@@ -143,7 +143,7 @@ def _join_option_ids(document: Document) -> Document:
 
 @attrs.frozen(kw_only=True)
 class Payout:
-    """A payout (contract §7), ordered from the bank under `key`, and its result.
+    """A payout ordered from the bank under `key`, and its result.
 
     A retried Payment has another payout with another key; `attempt` counts them.
     `funded_at` is when its funds were finally at the off-ramp address. `reference`, `settles_on`

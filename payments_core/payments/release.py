@@ -64,7 +64,7 @@ class ReleaseOwner:
         self._vaults = vaults
 
     def find_to_send(self, record: Payment) -> TransferToSend | None:
-        """It may be withdrawn: a receipt was reorged out, or the send was cancelled."""
+        """Find the transfer to send; None after a reorg of its receipt or a cancelled send."""
         if record.release_id is None or record.status not in ("executing", *_SUBMIT_TRIGGERS):
             return None
         if _has_funded_payout(record):

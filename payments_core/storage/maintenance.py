@@ -107,7 +107,7 @@ class MaintenanceAccess(Protocol):
 
 
 class NoMaintenanceAccess(StorageError):
-    """This adapter offers no maintenance access."""
+    """The adapter offers no maintenance access."""
 
 
 def require_maintenance_access(storage: Storage) -> MaintenanceAccess:

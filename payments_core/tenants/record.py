@@ -242,7 +242,7 @@ class MasterKeyMark(Record):
 class ClientSession(Record):
     """Access to one account, made by one key, until `expires_at` or its revocation.
 
-    Its tokens are sealed, so none is stored.
+    The tokens of a session are sealed, so none is stored.
     """
 
     collection: ClassVar[Collection] = Collection("client_sessions")

@@ -21,7 +21,7 @@ class InvalidValue(Exception):
         return cls(FieldError("", message))
 
     def nest_under(self, name: str) -> list[FieldError]:
-        """The same faults seen from the object or array that holds the value under `name`."""
+        """The faults, seen from the object or array that holds the value under `name`."""
         return [FieldError(join_path(name, fault.path), fault.message) for fault in self.found]
 
 

@@ -38,7 +38,7 @@ _MOMENT = slice(len("delivery_"), len("delivery_") + 5)
 """Where a delivery's id has the event's time, in units of 2**18 milliseconds."""
 
 _FINER_MOMENT = slice(_MOMENT.start, _MOMENT.stop + 1)
-"""The same in units of 2**12 milliseconds."""
+"""Where it has the event's time in units of 2**12 milliseconds."""
 
 _MARK = slice(-16, -16 + MARK_CHARACTERS)
 """Where it has the first characters of its digest."""
@@ -91,7 +91,7 @@ def find_delivered(snapshot: Snapshot, pairs: Ids[EventAndEndpoint]) -> frozense
 
 
 def lock_delivered(tx: Transaction, pairs: Ids[EventAndEndpoint]) -> frozenset[str]:
-    """The same, certainly current; the deliveries are locked before."""
+    """Find what `find_delivered` finds, certainly current; the deliveries are locked before."""
     return _select(partial(tx.get_many, DeliveredEvents, for_update=True), pairs)
 
 

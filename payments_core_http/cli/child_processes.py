@@ -47,7 +47,7 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The id of the process."""
         return self._process.pid
 
     def read_messages(self) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ class ChildProcess:
             return seen(self._messages)
 
     def wait_until_ready(self) -> Mapping[str, Any]:
-        """Its first message; without one it is ended. Raises ChildFailed."""
+        """Wait for the child's first message; without one it is ended. Raises ChildFailed."""
         try:
             ready = self.wait_for(bool)
         except BaseException:  # Ctrl-C, while nobody else knows of it yet
@@ -87,7 +87,7 @@ class ChildProcess:
             raise ChildFailed(f"the {self.name} has ended") from error
 
     def read_errors(self) -> str:
-        """Its standard error output; empty once it was ended."""
+        """Read the child's standard error output; empty once it was ended."""
         if self._errors.closed:
             return self._last_errors
         self._errors.seek(0)
@@ -153,7 +153,7 @@ class SandboxChild:
 
     @property
     def base_url(self) -> str:
-        """Its URL."""
+        """The URL of the service."""
         return str(self.facts["baseUrl"])
 
     @property
@@ -163,11 +163,11 @@ class SandboxChild:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The id of the process."""
         return self._child.pid
 
     def read_errors(self) -> str:
-        """Its standard error output."""
+        """Read the service's standard error output."""
         return self._child.read_errors()
 
     def kill(self) -> None:
@@ -189,7 +189,7 @@ class ReceiverChild:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The id of the process."""
         return self._child.pid
 
     def expect(self, path: str, secret: str) -> None:

@@ -128,7 +128,7 @@ def _list_balances(payment: Payment, entries: Sequence[JournalEntry]) -> list[tu
 def _find_events(
     service: PaymentsService, call: PageCall, payment: Payment
 ) -> PaymentEvents | None:
-    """Its events; None if the environment does not have that product."""
+    """Find the Payment's events; None if the environment does not have that product."""
     if "webhooks" not in call.authority.environment.products:
         return None
     return call.resources.events.list_of_payment(payment)

@@ -136,4 +136,4 @@ ROUTES: tuple[Route, ...] = (
     _page("GET", "/requests/{requestId}", "requests.show_request", _ANY, "Show an API request."),
     _page("GET", "/keys", "keys.list_keys", _ANY, "List the keys."),
 )  # fmt: skip
-"""They are pages and not part of the API, so the OpenAPI document does not have them."""
+"""The dashboard's pages are not part of the API, so the OpenAPI document does not have them."""

@@ -74,10 +74,10 @@ class _Child:
     number: int
     pid: int = 0
     line: socket.socket | None = None
-    """None while it does not run."""
+    """The line to the process; None while it does not run."""
     heard: bytes = b""
     facts: Facts | None = None
-    """None until it is ready."""
+    """What the process says of itself; None until it is ready."""
     started_at: float = 0.0
     delay_s: float = FIRST_DELAY_S
     due_at: float = 0.0

@@ -60,8 +60,10 @@ ROUTES = (
 
 
 def with_bounded_readiness(service: PaymentsService) -> tuple[Route, ...]:
-    """The same for one application whose `/readyz` waits for the storage only for a bounded time:
-    repeated requests must not take every thread while it hangs."""
+    """The health routes of one application, whose `/readyz` waits for the storage a bounded time.
+
+    Repeated requests must not take every thread while the storage hangs.
+    """
     asked = BoundedProbe(service.check_ready, name="payments-ready")
 
     def check_readiness_in_time(service: PaymentsService, call: ApiCall[None, None]) -> Response:

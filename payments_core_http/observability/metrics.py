@@ -202,7 +202,7 @@ class _Timer:
 
 
 class _AttemptTimer:
-    """The same for an attempt, whose outcome is set from outside."""
+    """A timer of an attempt, whose outcome is set from outside."""
 
     __slots__ = ("_began", "_ended", "_outcome")
 

@@ -43,7 +43,7 @@ FLUSH_TIMEOUT_S = 5.0
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
-"""They contain the collector's key, and OpenTelemetry logs values that it cannot parse as is."""
+"""Variables with the collector's key; OpenTelemetry logs values that it cannot parse as is."""
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
 _log = logging.getLogger(__name__)

@@ -265,4 +265,4 @@ ABSENT = frozenset({"publicKey", "code", "cursor", "from", "nextAttemptAt", "sen
 """What an example leaves out, if it may be absent."""
 
 ABSENT_OF = frozenset({("VerifyTransfer", "chainId"), ("SettlementTypes", "EIP712Domain")})
-"""The same, by the name of the object and that of the field."""
+"""What an example leaves out, by the name of the object and that of the field."""

@@ -39,7 +39,7 @@ def list_resources() -> Iterable[Resource]:
 
 
 def group_by_resource(routes: Sequence[Route]) -> list[Resource]:
-    """The same for some routes; those that no resource has are under `Others`."""
+    """Group some routes by resource; those that no resource has are under `Others`."""
     wanted = set(routes)
     found = [
         (title, tuple(row for row in rows if row in wanted)) for title, rows in list_resources()

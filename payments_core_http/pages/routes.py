@@ -185,4 +185,4 @@ ROUTES: tuple[Route, ...] = (
     ),
     *(_make_file_route(name, media_type) for name, media_type in _STATIC.items()),
 )  # fmt: skip
-"""They are pages and not part of the API, so the OpenAPI document does not have them."""
+"""The payer's pages are not part of the API, so the OpenAPI document does not have them."""

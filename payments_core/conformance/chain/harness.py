@@ -27,7 +27,7 @@ class ContractWallet(Protocol):
 
     @property
     def address(self) -> str:
-        """Its address, in its canonical text; known before it is deployed."""
+        """The contract's address, in its canonical text; known before it is deployed."""
 
     def sign(self, digest: bytes) -> bytes:
         """The signature of 32 bytes that its contract accepts."""

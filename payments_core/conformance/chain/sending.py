@@ -126,7 +126,7 @@ class SendingChecks(Harness):
         assert chain.final_nonce(sender) == 1, "a final transaction must be counted"
 
     def test_pending_nonce_counts_what_is_not_final(self) -> None:
-        """It shows that a storage is older than the chain, so that nothing is paid twice."""
+        """A nonce ahead shows a storage that is older than the chain: nothing is paid twice."""
         self.require_capability("can_send")
         chain, environment = self.open(), self.new_environment_id()
         sender = chain.derive(AddressSpec(environment, "operator", "operator"))
@@ -137,7 +137,7 @@ class SendingChecks(Harness):
         assert chain.pending_nonce(sender) == 1
 
     def test_the_payer_is_the_sender_that_the_logs_show(self) -> None:
-        """It finds a transfer again whose bytes were lost."""
+        """By its sender, a transfer whose bytes were lost is found again."""
         self.require_capability("can_send")
         chain, environment = self.open(), self.new_environment_id()
         vault = self.vault_contract(chain, environment)

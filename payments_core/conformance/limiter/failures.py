@@ -16,7 +16,7 @@ from payments_core.limiters.port import Limiter, LimiterUnavailable
 
 
 class FailureChecks(Harness):
-    """It reports this soon, in only one way, and recovers by itself."""
+    """A limiter reports a failure soon, in only one way, and recovers by itself."""
 
     def test_a_closed_limiter_is_unavailable(self) -> None:
         limiter = self.open_handle()

@@ -92,7 +92,7 @@ class MaintenanceChecks(Harness):
         assert list(access.read_rows(Letter)) == []
 
     def test_what_is_loaded_is_as_it_was_and_can_be_found(self) -> None:
-        """Its version and schema too, and fields that this release does not know."""
+        """A row keeps its version and schema, and fields that this release does not know."""
         storage = self._open_for_maintenance()
         letter = documents.stamp(NewerLetter(id="l", seal="unbroken"), 41)
         note = documents.stamp(Note(id="n", name="sought", code="taken"), 7)
@@ -154,7 +154,7 @@ class MaintenanceChecks(Harness):
         assert [one.record.id for one in scan_all(storage, Note)] == ["n"]
 
     def test_nobody_else_writes_during_exclusive_access(self) -> None:
-        """They wait, or get StorageUnavailable; none of their rows is in between."""
+        """Other writers wait, or get StorageUnavailable; none of their rows is in between."""
         storage = self._open_for_maintenance()
         outcome: list[Exception | None] = []
 

@@ -83,7 +83,7 @@ def _add_seal(document: Document) -> Document:
 
 @attrs.frozen(kw_only=True)
 class NewerLetter(Record):
-    """The same document, as the next release knows it."""
+    """A `Letter`, as the next release knows the document."""
 
     collection: ClassVar[Collection] = Collection(
         "suite_letters",
@@ -113,7 +113,7 @@ class Parcel(Record):
 
 @attrs.frozen(kw_only=True)
 class IndexedParcel(Record):
-    """The same row, with columns, an index, a unique key and a lookup that came later."""
+    """A `Parcel`, with columns, an index, a unique key and a lookup that came later."""
 
     collection: ClassVar[Collection] = Collection(
         "suite_parcels",

@@ -144,7 +144,7 @@ class ReuseChecks(Harness):
                 assert outcome.status != 299, f"{left_over!r} answered the next request"
 
     def test_what_was_not_read_to_its_end_answers_no_other_request(self) -> None:
-        """Its rest arrives with the next request, if that uses the same connection."""
+        """The rest of an answer comes with the next request, if that uses the same connection."""
         transport = self.open_transport()
         length = b"Content-Length: %d\r\n\r\n" % (MAX_RESPONSE_BODY_BYTES + len(FORGED))
         chunk = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % (

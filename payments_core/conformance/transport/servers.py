@@ -28,7 +28,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 def respond_with(response: bytes, *, keep: bool = False) -> RequestHandler:
-    """The same response to every request."""
+    """Make a handler that sends `response` to every request."""
 
     def serve(connection: socket.socket, request: bytes) -> bool:
         connection.sendall(response)

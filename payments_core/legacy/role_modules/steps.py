@@ -107,7 +107,7 @@ class ModuleStepOwner:
         *,
         now: Instant,
     ) -> Decision[None]:
-        """Its hash is recorded, and a job watches it."""
+        """Record the hash of the transaction that was sent, with the job that watches it."""
         current = _lock(tx, record.id)
         if current.outgoing_id != record.outgoing_id:
             return Decision(None)

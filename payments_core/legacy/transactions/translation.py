@@ -95,7 +95,7 @@ class Party:
 
     @property
     def name(self) -> str | None:
-        """Its name in a list: its payment address, or else its wallet address."""
+        """The party's name in a list: its payment address, or else its wallet address."""
         return self.payment_address or self.wallet_address
 
 

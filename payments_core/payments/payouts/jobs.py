@@ -174,7 +174,7 @@ class PayoutJobs:
         return None if seen is None else _require_match(payout, seen)
 
     def _build_order(self, partition: str, payout: Payout) -> PayoutOrder:
-        """The same order at every call: all its inputs are fixed."""
+        """Build the order for the bank; all its inputs are fixed, so every call builds the same."""
         bank_account = self._storage.read(
             partition, lambda snapshot: snapshot.get(BankAccount, payout.bank_account_id)
         )

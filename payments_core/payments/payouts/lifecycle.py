@@ -188,7 +188,7 @@ def _settle(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment
 
 
 def _return_unsettled(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment]:
-    """It may have settled in between: if both are seen at once, only the return is reported."""
+    """Take back a payout that may have settled in between: of both, only the return is reported."""
     return _take_back(payment, "bank", seen, now=now).then(
         payments.apply_trigger,
         "release_failed",

@@ -281,7 +281,7 @@ def _find_claims(payment: Payment, refundable: Refundable) -> list[SenderShare]:
 def _plan_held_legs(
     refundable: Refundable, parts: Sequence[tuple[SenderShare, int]]
 ) -> list[RefundLeg]:
-    """These amounts to these senders, from the held funds."""
+    """Plan transfers of the amounts to the senders, from the held funds."""
     legs = []
     for share, amount in parts:
         leg = _new_leg_from_held(refundable, share, amount)

@@ -159,7 +159,7 @@ class WebhookJobHandlers:
         id_sequence: IdSequence,
         ours: Sequence[ClaimedJob],
     ) -> dict[str, Decision[None]]:
-        """The same, and the ends of the jobs; nothing if other workers have taken all of them."""
+        """Create deliveries and end the jobs; nothing if other workers have taken all of them."""
         ends: dict[str, Decision[None]] = {item.job.id: Decision(None) for item in ours}
         if ours:
             ends[ours[0].job.id] = self._create_deliveries(pairs, tx, id_sequence)

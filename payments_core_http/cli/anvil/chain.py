@@ -292,7 +292,7 @@ class AnvilChain(EvmChain):
             raise ChainUnavailable("the node rejected a transaction of the sandbox's admin")
 
     def _sign_as(self, name: str, nonce: int, to: str, data: bytes, gas: int) -> SignedTransaction:
-        """The same bytes for the same arguments: the fees are fixed."""
+        """Sign with fixed fees, so that the same arguments give the same bytes."""
         unsigned = UnsignedTransaction(
             chain_id=self.chain_id,
             nonce=nonce,

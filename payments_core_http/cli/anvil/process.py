@@ -82,7 +82,7 @@ class AnvilProcess:
 
     @property
     def url(self) -> str:
-        """Its URL for JSON-RPC."""
+        """The node's URL for JSON-RPC."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:

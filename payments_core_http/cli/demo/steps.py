@@ -123,7 +123,7 @@ def create_payment(context: DemoContext, state: DemoState) -> DemoState:
 
 
 def repeat_creation(context: DemoContext, state: DemoState) -> DemoState:
-    """The same request with the same key: the same answer, byte for byte, and no second Payment."""
+    """Repeat the request and its key: the answer is the same to the byte, and no Payment is new."""
     answer = _send_creation(
         context, state, summarize=pick_fields("paymentId", "status", "clientSecret")
     )

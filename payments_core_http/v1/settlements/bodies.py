@@ -70,7 +70,7 @@ class SettleQuote:
 
     @property
     def request(self) -> core.SettlementRequest:
-        """The same as the core expects it."""
+        """The request as the core expects it."""
         payload, domain = self.payload, self.domain
         return core.SettlementRequest(
             payload=core.SettlementPayload(
