@@ -77,7 +77,7 @@ def test_a_database_is_kept_of_an_earlier_release() -> None:
 
 # No release is out whose processes could run beside this one. What may not be so again: the books
 # of payouts have two accounts more, a Payment may go to a bank account, and there is one collection
-# of options, of which a Payment has one list.
+# of options, of which a Payment has one list and a transaction one.
 _LOST = "the release before would misread or lose {}; write the old form yet"
 _UNREADABLE = "the release before reads up to schema 1; write that, by `write_schema`"
 _OPTION_FIELDS = (
@@ -91,6 +91,8 @@ KNOWN_FAULTS = {
         f"payment_options: {_UNREADABLE}",
         *(f"payment_options: {_LOST.format(name)}" for name in _OPTION_FIELDS),
         "direct_options: the release before still writes to it; keep it for one more",
+        f"evidence: {_UNREADABLE}",
+        f"evidence: {_LOST.format('direct_option_id')}",
         f"journal_entries: {_LOST.format('cause')}",
     ]
 }

@@ -56,6 +56,7 @@ def track_transaction(
             chain_id=chain_id,
             transaction_hash=transaction_hash,
             option_id=option_id,
+            is_ours=option_id is not None,
             block_number=block.number if block else None,
             block_hash=block.hash if block else None,
             block_time=block.time if block else None,
@@ -65,7 +66,12 @@ def track_transaction(
         )
         return Decision(None, inserts=(found,), jobs=(job,))
     # Its version rises in any case: a check in progress may have been too early.
-    again = evolve(known, watched=True, option_id=option_id or known.option_id)
+    again = evolve(
+        known,
+        watched=True,
+        option_id=option_id or known.option_id,
+        is_ours=known.is_ours or option_id is not None,
+    )
     if block is not None:
         again = evolve(
             again,

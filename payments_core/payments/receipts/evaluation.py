@@ -152,7 +152,7 @@ def _update_location(
         )
     return evolve(
         receipt,
-        option_id=tracked.attributed_option_id,  # the sender may have become known since
+        option_id=tracked.option_id,  # the sender may have become known since
         block_number=block.number,
         block_hash=block.hash,
         log_index=log.log_index,
@@ -184,7 +184,7 @@ def _new_receipt(
     return Receipt(
         id=id,
         payment_id=tracked.payment_id,
-        option_id=tracked.attributed_option_id,
+        option_id=tracked.option_id,
         chain_id=tracked.chain_id,
         transaction_hash=tracked.transaction_hash,
         position=log.position,

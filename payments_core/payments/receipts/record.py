@@ -11,7 +11,7 @@ from payments_core.chains.judge import Reason as Reason
 from payments_core.clock import Instant
 from payments_core.misdirected.record import SentBack
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
+from payments_core.storage.records import Collection, Document, Index, Lookup, Record, Unique
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -88,13 +88,21 @@ class Receipt(Record):
         return self.is_misdirected and not is_back
 
 
+def _join_option_id(document: Document) -> Document:
+    """A stranger's option had a field of its own."""
+    rest = {name: value for name, value in document.items() if name != "direct_option_id"}
+    sending = document.get("option_id")
+    option_id = document.get("direct_option_id") if sending is None else sending
+    return {**rest, "option_id": option_id, "is_ours": sending is not None}
+
+
 @attrs.frozen(kw_only=True, slots=False)
 class TrackedTransaction(Record):
     """A transaction that concerns a Payment; the id is `<payment id>/<chain>/<hash>`.
 
     A scan, our own sending or a hint that finds a transaction writes this row and the job that
-    checks it. `receipt_ids` are the receipts of its logs. `option_id` is the option whose
-    operation sent it, `direct_option_id` the one to which a stranger's transfer is attributed.
+    checks it. `receipt_ids` are the receipts of its logs. `option_id` is the option that it
+    pays: `is_ours` says that the option's operation sent it; a stranger's is attributed to one.
     If only a payer's hint reports it, it is looked for until `hinted_until`.
     `block_number` is where it was last seen, and `block_hash` is None once that block was undone;
     `block_time` is known after the first check. `found_in` is the block in which a scan found a
@@ -109,16 +117,15 @@ class TrackedTransaction(Record):
         columns={"payment_id": str, "chain_id": int, "block_number": int},
         indexes=(Index("by_payment", key=("payment_id",)),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),
-        schema=3,
-        upgrades={1: dict, 2: dict},
-        oldest_reader=1,
+        schema=4,
+        upgrades={1: dict, 2: dict, 3: _join_option_id},
     )
 
     payment_id: str
     chain_id: int
     transaction_hash: str
     option_id: str | None = None
-    direct_option_id: str | None = None
+    is_ours: bool = False
     hinted_until: Instant | None = None
     receipt_ids: tuple[str, ...] = ()
     block_number: int | None = None
@@ -130,9 +137,9 @@ class TrackedTransaction(Record):
     created_at: Instant
 
     @property
-    def attributed_option_id(self) -> str | None:
-        """The option of its receipts."""
-        return self.option_id or self.direct_option_id
+    def sending_option_id(self) -> str | None:
+        """The option whose operation sent it; None for a stranger's transaction."""
+        return self.option_id if self.is_ours else None
 
 
 def tracked_transaction_id(payment_id: str, chain_id: int, transaction_hash: str) -> str:

@@ -37,10 +37,10 @@ def find_public_option(
 
     After the first transfer it stays the same.
     """
-    if tracked.option_id is not None:
+    if tracked.is_ours:
         return None
-    if tracked.direct_option_id is not None:
-        return lock_option(tx, tracked.direct_option_id)
+    if tracked.option_id is not None:
+        return lock_option(tx, tracked.option_id)
     logs = observed.view.logs if observed.view is not None else ()
     senders = [log.sender for log in logs if log.recipient == payment.escrow_address]
     if not senders:
@@ -93,9 +93,7 @@ def _verified_amount(receipts: Sequence[Receipt], option: PaymentOption) -> int:
 
 def is_only_hint(tracked: TrackedTransaction, evaluation: Evaluation) -> bool:
     """Whether only a payer reported the transaction, and it brings the Payment nothing yet."""
-    return (
-        tracked.hinted_until is not None and tracked.option_id is None and not evaluation.receipts
-    )
+    return tracked.hinted_until is not None and not tracked.is_ours and not evaluation.receipts
 
 
 def recheck_hint(

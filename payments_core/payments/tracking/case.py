@@ -92,9 +92,8 @@ class Case:
 
 
 def lock_attempt(tx: Transaction, tracked: TrackedTransaction) -> FundingAttempt | None:
-    if tracked.option_id is None:
-        return None
-    return FundingAttempt(*lock_vault_option(tx, tracked.option_id))
+    option_id = tracked.sending_option_id
+    return None if option_id is None else FundingAttempt(*lock_vault_option(tx, option_id))
 
 
 def lock_row(tx: Transaction, kind: type[R], id: str) -> R:

@@ -152,9 +152,9 @@ class ReceiptJobs:
         def load(snapshot: Snapshot) -> list[_Case]:
             tracked = snapshot.get_many(TrackedTransaction, {item.job.subject for item in claimed})
             payments = snapshot.get_many(Payment, {one.payment_id for one in tracked.values()})
+            sending = {id: one.sending_option_id for id, one in tracked.items()}
             options = snapshot.get_many(
-                PaymentOption,
-                {one.option_id for one in tracked.values() if one.option_id},
+                PaymentOption, {id for id in sending.values() if id is not None}
             )
             operation_ids = {option.funding_operation_id for option in options.values()}
             operations = snapshot.get_many(
@@ -164,7 +164,8 @@ class ReceiptJobs:
             cases = []
             for item in claimed:
                 found = tracked[item.job.subject]
-                option = options[found.option_id] if found.option_id else None
+                option_id = found.sending_option_id
+                option = options[option_id] if option_id else None
                 operation = operations[str(option.funding_operation_id)] if option else None
                 vault = vaults[operation.vault_id] if operation else None
                 cases.append(_Case(item, found, payments[found.payment_id], operation, vault))
@@ -216,7 +217,7 @@ class ReceiptJobs:
         tracked, payment, operation = case.tracked, case.payment, case.operation
         if tracked.transaction_hash not in views:
             raise ChainUnavailable("the nodes do not agree on the transaction")
-        is_strangers = tracked.option_id is None and tracked.chain_id == payment.chain_id
+        is_strangers = not tracked.is_ours and tracked.chain_id == payment.chain_id
         heads = with_confirmations(heads, payment.confirmations if is_strangers else 0)
         observed = ObservedTransaction(views[tracked.transaction_hash], heads)
         if observed.block is None:
@@ -264,7 +265,7 @@ class ReceiptJobs:
     def _wait_or_mark_lost(self, claimed: ClaimedJob, tracked: TrackedTransaction) -> None:
         """The chain does not answer: wait. A sent transfer soon becomes `unknown`."""
         waiting = back_off(claimed.job, self._clock.now())
-        option_id = tracked.option_id
+        option_id = tracked.sending_option_id
         if option_id is None or claimed.job.failures < LOST_AFTER_FAILURES:
             self._committer.finish(claimed, waiting)
             return
@@ -299,7 +300,7 @@ def _require_logs(tracked: TrackedTransaction, observed: ObservedTransaction, es
     view, block = observed.view, observed.block
     if view is None or block is None or not lacks_transfer(view, escrow):
         return
-    if tracked.option_id is not None or tracked.found_in == block.hash:
+    if tracked.is_ours or tracked.found_in == block.hash:
         raise ChainUnavailable("the node does not show the logs of a transaction")
 
 

@@ -141,7 +141,7 @@ def apply_observation(
     if observation.included_hash is not None and not found.receipt_ids:
         return instead.merge(Decision(None, replaces=(evolve(found, watched=False),)))
     option = find_public_option(tx, payment, found, observation.observed)  # 4. The public option.
-    tracked = evolve(found, direct_option_id=option.id) if option else found
+    tracked = evolve(found, option_id=option.id) if option else found
     receipts = tuple(lock_row(tx, Receipt, id) for id in tracked.receipt_ids)
     case = Case(
         tx, id_sequence, partition, observation, now, payment, tracked, attempt, option, receipts
@@ -209,7 +209,7 @@ def _follow_included(
         return Decision(None)
     return track_transaction(
         tx, found.payment_id, found.chain_id, observation.included_hash,
-        now=now, due_at=now, option_id=found.option_id,
+        now=now, due_at=now, option_id=found.sending_option_id,
     )  # fmt: skip
 
 

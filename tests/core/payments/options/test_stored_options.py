@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from payments_core.payments.options.record import PaymentOption, Submission
+from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
 from payments_core.storage import documents
 from payments_core.storage.records import Document
@@ -68,3 +70,32 @@ def test_a_list_keeps_its_order_whatever_the_clocks_were() -> None:
     assert ids == ("pay_option_5", "pay_option_9", "pay_option_1")
     older = as_before(payment, without=("oldest_reader",), schema=1)
     assert documents.decode(Payment, older).option_ids == payment.option_ids
+
+
+# Each row: the option whose operation sent the transaction, the one of a stranger's transfer, and
+# what is stored now.
+@pytest.mark.parametrize(
+    ("sending", "attributed", "option_id", "is_ours"),
+    [
+        ("pay_option_1", None, "pay_option_1", True),
+        (None, "pay_option_2", "pay_option_2", False),
+        ("pay_option_1", "pay_option_2", "pay_option_1", True),
+        (None, None, None, False),
+    ],
+)
+def test_two_options_of_a_transaction_become_one(
+    sending: str | None, attributed: str | None, option_id: str | None, is_ours: bool
+) -> None:
+    tracked = TrackedTransaction(
+        id="payment_1/8453/0x1", payment_id="payment_1", chain_id=8453, transaction_hash="0x1",
+        option_id=option_id, is_ours=is_ours, created_at=1,
+    )  # fmt: skip
+    body = as_before(
+        tracked,
+        without=("is_ours", "option_id", "oldest_reader"),
+        schema=3,
+        option_id=sending,
+        direct_option_id=attributed,
+    )
+    assert documents.decode(TrackedTransaction, body) == documents.stamp(tracked, 3)
+    assert tracked.sending_option_id == sending
