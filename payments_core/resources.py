@@ -35,7 +35,7 @@ from payments_core.payments.record import Payment
 from payments_core.payments.refunding import operations as refunds
 from payments_core.payments.refunding import reconciliation
 from payments_core.quotes import operations as quotes
-from payments_core.tenants import request_log
+from payments_core.tenants import client_sessions, request_log
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.arguments import check_arguments
 from payments_core.webhooks import operations as webhooks
