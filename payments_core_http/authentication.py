@@ -21,7 +21,7 @@ from payments_core.payments.checkout.public import Shop
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import ClientSession, Environment, Key, OperatorSession
 from payments_core_http.browser_sessions import read_cookies
-from payments_core_http.routing import PATH_IDS, Credential, Route
+from payments_core_http.routing import PATH_IDS, Credential, Row
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -79,7 +79,7 @@ class Caller:
         is_admitted = self.shop is not None and self.shop.terms.allows_origin(self.origin)
         return self.origin if is_admitted else None
 
-    def authority_for(self, route: Route) -> Authority | None:
+    def authority_for(self, route: Row) -> Authority | None:
         """The authority that operations require; None on routes that need none."""
         if route.needs is None or self.environment is None:
             return None
@@ -98,7 +98,7 @@ class Caller:
 def authenticate(
     service: PaymentsService,
     mode: Any,
-    route: Route,
+    route: Row,
     environ: Mapping[str, Any],
     path_ids: Mapping[str, str],
 ) -> Caller:

@@ -1,4 +1,4 @@
-"""What a handler receives: the checked request, and the two ways to answer it."""
+"""What a handler receives: the checked request, and the ways to answer it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from payments_core_http.authentication import Caller
 from payments_core_http.browser_sessions import Cookies
 from payments_core_http.contracts import RouteContract
 from payments_core_http.response_cache import ResponseCache
-from payments_core_http.routing import Route
+from payments_core_http.routing import Route, Row
 from payments_core_http.wire import cursors
 from payments_core_http.wire.names import name_failure
 from payments_core_http.wire.query import PageQuery
@@ -34,30 +34,22 @@ T = TypeVar("T")
 
 
 @attrs.frozen(kw_only=True)
-class ApiCall(Generic[B, Q]):
+class Call:
     """One request that passed every check that does not need the resource.
 
-    `body` and `query` are instances of the row's wire classes, `path` holds the ids by their
-    names in the path. `cookies` are the dashboard's, on its pages. `older_contract` is the caller's
-    contract, if its answer differs from the newest. Handlers make three moves: read these, call one
+    `path` holds the ids by their names in the path. Handlers make three moves: read these, call one
     operation, shape the answer.
     """
 
     service: PaymentsService = attrs.field(repr=False)
     mode: str
     request_id: str
-    route: Route
+    route: Row
     caller: Caller
     proven: Authority | None
     path: Mapping[str, str]
-    body: B
-    query: Q
     idempotent: IdempotentRequest | None = None
     if_none_match: str | None = None
-    accept_language: str | None = None
-    cookies: Cookies = attrs.field(factory=Cookies)
-    response_cache: ResponseCache = attrs.field(factory=ResponseCache, repr=False)
-    older_contract: RouteContract | None = attrs.field(default=None, repr=False)
 
     @property
     def authority(self) -> Authority:
@@ -69,6 +61,58 @@ class ApiCall(Generic[B, Q]):
     def resources(self) -> Resources:
         """What the caller can do in its environment."""
         return Resources(self.service.parts, self.authority)
+
+    def handle(self) -> Response:
+        """The handler's answer. A fault that an operation finds gets the path of the wire."""
+        try:
+            return self.route.handler(self.service, self)
+        except ValidationFailed as error:
+            raise name_failure(error) from error
+
+    def add_etag(self, answer: Response) -> Response:
+        """The answer with a strong ETag, or 304 for a client that has it."""
+        tag = f'"{make_etag(answer.body)}"'
+        return self.answer_tagged(tag, answer.api_version, answer.headers, lambda: answer.body)
+
+    def answer_tagged(
+        self, tag: str, version: str, headers: Mapping[str, str], render: Callable[[], bytes]
+    ) -> Response:
+        """The result of `render`, with an ETag; 304 for a client that has it, without rendering.
+
+        `tag` is as in the header, with its quotes.
+        """
+        headers = {**headers, "ETag": tag}
+        if not _etag_matches(self.if_none_match, tag):
+            return Response(200, render(), version, headers)
+        headers.pop("Content-Type", None)  # there is no content
+        return Response(304, b"", version, headers)
+
+
+@attrs.frozen(kw_only=True)
+class PageCall(Call):
+    """The request of a page: the fields of its query and of its form, and what its browser sent.
+
+    `cookies` are the dashboard's.
+    """
+
+    query: Mapping[str, str]
+    body: Mapping[str, str]
+    accept_language: str | None
+    cookies: Cookies
+
+
+@attrs.frozen(kw_only=True)
+class ApiCall(Call, Generic[B, Q]):
+    """The request of a row of the API: `body` and `query` are instances of its wire classes.
+
+    `older_contract` is the caller's contract, if its answer differs from the newest.
+    """
+
+    route: Route
+    body: B
+    query: Q
+    response_cache: ResponseCache = attrs.field(factory=ResponseCache, repr=False)
+    older_contract: RouteContract | None = attrs.field(default=None, repr=False)
 
     @property
     def session_token(self) -> str:
@@ -83,11 +127,13 @@ class ApiCall(Generic[B, Q]):
         return self.caller.payment_secret
 
     def handle(self) -> Response:
-        """The handler's answer. A fault that an operation finds gets the path of the wire."""
+        """The handler's answer, with the faults that it finds in the caller's contract."""
         try:
-            return self.route.handler(self.service, self)
+            return super().handle()
         except ValidationFailed as error:
-            raise name_failure(error) from error
+            if self.older_contract is None:
+                raise
+            raise self.older_contract.name_faults(error) from None
 
     def answer(self, view: Any, status: int | None = None) -> Response:
         """The answer of a read, or of a write that has no idempotency key."""
@@ -111,24 +157,6 @@ class ApiCall(Generic[B, Q]):
     def answer_with_etag(self, view: Any) -> Response:
         """The answer of a polled read: with a strong ETag, and 304 for a client that has it."""
         return self.add_etag(self.answer(view))
-
-    def add_etag(self, answer: Response) -> Response:
-        """The answer with a strong ETag, or 304 for a client that has it."""
-        tag = f'"{make_etag(answer.body)}"'
-        return self.answer_tagged(tag, answer.api_version, answer.headers, lambda: answer.body)
-
-    def answer_tagged(
-        self, tag: str, version: str, headers: Mapping[str, str], render: Callable[[], bytes]
-    ) -> Response:
-        """The result of `render`, with an ETag; 304 for a client that has it, without rendering.
-
-        `tag` is as in the header, with its quotes.
-        """
-        headers = {**headers, "ETag": tag}
-        if not _etag_matches(self.if_none_match, tag):
-            return Response(200, render(), version, headers)
-        headers.pop("Content-Type", None)  # there is no content
-        return Response(304, b"", version, headers)
 
     def run_idempotent(
         self,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -32,7 +31,7 @@ from payments_core.validation.faults import join_path
 from payments_core_http.authentication import Caller
 from payments_core_http.idempotency import build_idempotent, read_key
 from payments_core_http.routing import Route
-from payments_core_http.wire.request_body import read_body, read_document
+from payments_core_http.wire.request_body import read_body
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -45,10 +44,9 @@ _PATH_PART = re.compile(r"\[\d+\]|[^.\[]+")
 
 def require_version(
     service: PaymentsService,
-    route: Route,
     caller: Caller,
     environ: Mapping[str, Any],
-    path: Mapping[str, str],
+    find_answered: Callable[[], AlreadyResponded | None],
 ) -> None:
     """Return if the caller requested no version, or the one that all credentials are bound to.
 
@@ -63,8 +61,7 @@ def require_version(
             raise UnsupportedVersion(versions.supported)
     for version in bound:
         if asked not in (None, version):
-            document = partial(read_document, route, environ)
-            earlier = _find_answered(service, route, caller, environ, path, document)
+            earlier = find_answered()
             if earlier is not None and earlier.answer.api_version == asked:
                 raise earlier
             raise VersionMismatch(version)
@@ -93,13 +90,13 @@ def read_older_body(
         except ValidationFailed as failed:
             raise older.name_faults(failed) from None
     except ValidationFailed:
-        earlier = _find_answered(service, route, caller, environ, path, lambda: document)
+        earlier = find_answered(service, route, caller, environ, path, lambda: document)
         if earlier is not None:
             raise earlier from None
         raise
 
 
-def _find_answered(
+def find_answered(
     service: PaymentsService,
     route: Route,
     caller: Caller,
@@ -113,7 +110,7 @@ def _find_answered(
     as that of the first request.
     """
     authority = caller.authority_for(route)
-    if authority is None or route.is_form:
+    if authority is None:
         return None
     try:
         if key := read_key(route, environ):

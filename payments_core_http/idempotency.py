@@ -18,7 +18,7 @@ from payments_core.engine.idempotency.record import (
 from payments_core.errors import IdempotencyKeyRequired, ValidationFailed
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import build_request
-from payments_core_http.routing import Route
+from payments_core_http.routing import Route, Row
 from payments_core_http.wire.json_text import canonicalize
 
 _is_key = re.compile(KEY_PATTERN, re.ASCII).fullmatch
@@ -44,19 +44,24 @@ def check_key(key: str) -> str:
 
 
 def build_idempotent(
-    route: Route,
-    authority: Authority,
-    key: str,
+    route: Row,
+    authority: Authority | None,
+    key: str | None,
     path_ids: Mapping[str, str],
     document: Any,
     retention_ms: int = RETENTION_MS,
-) -> IdempotentRequest:
-    """What identifies this request for idempotency; `Call.once` adds how to render its answer."""
+) -> IdempotentRequest | None:
+    """What identifies this request for idempotency, if it has a principal and a key.
+
+    `ApiCall.run_idempotent` adds how to render its answer.
+    """
+    if authority is None or key is None:
+        return None
     fingerprint = _compute_fingerprint(route, path_ids, document)
     return build_request(authority, key, fingerprint, retention_ms, _fail_unrendered)
 
 
-def _compute_fingerprint(route: Route, path_ids: Mapping[str, str], document: Any) -> str:
+def _compute_fingerprint(route: Row, path_ids: Mapping[str, str], document: Any) -> str:
     """The request without its version and its headers; the leading 1 is the recipe's number."""
     ids = [path_ids[name] for name in route.path_names]
     body = None if document is None else canonicalize(document)
@@ -65,4 +70,4 @@ def _compute_fingerprint(route: Route, path_ids: Mapping[str, str], document: An
 
 
 def _fail_unrendered(result: Any) -> NoReturn:
-    raise AssertionError("an operation runs through Call.once, which sets how to render")
+    raise AssertionError("an operation runs through `run_idempotent`, which sets how to render")

@@ -40,13 +40,12 @@ Credential = Literal[
 ]
 Idempotency = Literal["required", "accepted", "ignored"]
 Handler = Callable[["PaymentsService", Any], Response]
-"""A handler receives the service and the `ApiCall`, whose class is in a higher room."""
+"""A handler receives the service and its `Call`, whose class is in a higher room."""
 
 RenderError = Callable[[PaymentsError, str, Mapping[str, Any]], Response]
 """Makes a page from an error, the id of its request, and the WSGI environment."""
 
 CompleteResponse = Callable[[Response, str], Response]
-"""Adds the headers of an answer, which are not stored with it, for the service's public URL."""
 
 
 @attrs.frozen
@@ -105,27 +104,20 @@ class ListOf:
     view: Any
 
 
-@attrs.frozen
-class Route:
-    """One row: a method on a path, and everything the pipeline must know of it.
+def _keep(response: Response, public_url: str) -> Response:
+    return response
 
-    `needs` is None if no credential is required, or only a session token. `body` and `query` are
-    wire classes; without them a body must be empty and every query parameter is refused.
+
+@attrs.frozen
+class Row:
+    """A method on a path, and what the pipeline must know of each such row.
+
+    `needs` is None if no credential is required, or only a session token.
     `with_payment_secret` also requires `X-Service-Payment-Secret` of the path's Payment, and
     `may_have_payment_secret` accepts it if it is sent; both refuse a wrong one.
-    `product_of` says which product the body requires, if the body decides that.
     `policy` names the row's own rate policy, `creation_policy` the one that counts what the row
     creates, and `miss_policy` the one that counts, for the address, what was not found.
-    `errors` are the handler's own, besides those that the pipeline raises on every such route.
-    `answers` is the answer of a success: a view class, a union of them, `ListOf` one, or `NoReturn`
-    if nothing succeeds yet. `success_if_existing` is the status if there was nothing to create.
-    `has_etag` is for reads that are polled: an ETag, and 304 for a client that has the answer.
-    `operation` names the row in the OpenAPI document if the handler's own name reads badly.
-    `render_error` is for pages: the errors of the row are pages too, in the reader's language, and
-    unknown parameters in a link's query are ignored. The handler gets the query as a mapping. An
-    answer goes through `complete`, if it is given; such a row with POST accepts a form, whose
-    fields the handler gets as a mapping too. `name_policy` counts a form by the operator's name in
-    it.
+    `errors` are the handler's own, besides those that the pipeline raises on every such row.
     """
 
     method: Method
@@ -134,26 +126,13 @@ class Route:
     needs: Requirement | None = attrs.field(kw_only=True)
     summary: str = attrs.field(kw_only=True)
     credential: Credential = attrs.field(kw_only=True)
-    body: Any = attrs.field(kw_only=True, default=Nothing)
-    query: Any = attrs.field(kw_only=True, default=Nothing)
-    idempotency: Idempotency = attrs.field(kw_only=True)
     with_payment_secret: bool = attrs.field(kw_only=True, default=False)
     may_have_payment_secret: bool = attrs.field(kw_only=True, default=False)
-    product_of: Callable[[Any], str] | None = attrs.field(kw_only=True, default=None)
     policy: str | None = attrs.field(kw_only=True, default=None)
     creation_policy: str | None = attrs.field(kw_only=True, default=None)
     miss_policy: str | None = attrs.field(kw_only=True, default=None)
-    success: int = attrs.field(kw_only=True, default=200)
-    success_if_existing: int | None = attrs.field(kw_only=True, default=None)
     errors: tuple[type[PaymentsError], ...] = attrs.field(kw_only=True, default=())
-    answers: Any = attrs.field(kw_only=True)
-    has_etag: bool = attrs.field(kw_only=True, default=False)
-    operation: str | None = attrs.field(kw_only=True, default=None)
-    render_error: RenderError | None = attrs.field(kw_only=True, default=None)
-    complete: CompleteResponse | None = attrs.field(kw_only=True, default=None)
-    name_policy: str | None = attrs.field(kw_only=True, default=None)
     path_names: tuple[str, ...] = attrs.field(init=False)
-    body_may_be_empty: bool = attrs.field(init=False)
 
     @credential.default
     def _default_credential(self) -> Credential:
@@ -167,37 +146,12 @@ class Route:
             return "operator_session"
         return "server_key" if self.needs.caller == "server" else "client_token"
 
-    @idempotency.default
-    def _default_idempotency(self) -> Idempotency:
-        writes = self.method in ("POST", "PUT", "PATCH") and self.needs is not None
-        return "accepted" if writes else "ignored"
-
     @path_names.default
     def _default_path_names(self) -> tuple[str, ...]:
         names = tuple(_PATH_NAME.findall(self.path))
         if unknown := set(names) - PATH_IDS.keys():
             raise ValueError(f"{self.path}: no row in PATH_IDS for {sorted(unknown)}")
         return names
-
-    @body_may_be_empty.default
-    def _default_body_may_be_empty(self) -> bool:
-        if self.method == "PUT" or not attrs.has(self.body):
-            return False  # a PUT replaces everything: an empty body would clear it all
-        return all(field.default is not attrs.NOTHING for field in attrs.fields(self.body))
-
-    def __attrs_post_init__(self) -> None:
-        if self.idempotency != "ignored" and self.needs is None:
-            raise ValueError(f"{self.path}: idempotency needs a principal")
-
-    @property
-    def is_form(self) -> bool:
-        """Whether it accepts a form of a page, and no JSON."""
-        return self.complete is not None and self.method != "GET"
-
-    @property
-    def error_form(self) -> ErrorForm:
-        """The form of its errors."""
-        return error_form_of(self.path)
 
     @property
     def name(self) -> str:
@@ -217,6 +171,71 @@ class Route:
                 raise NotFound(shape.noun)
 
 
+@attrs.frozen
+class Route(Row):
+    """A row of the API. Its handler receives an `ApiCall`.
+
+    `body` and `query` are wire classes; without them a body must be empty and every query parameter
+    is refused.
+    `product_of` says which product the body requires, if the body decides that.
+    `answers` is the answer of a success: a view class, a union of them, `ListOf` one, or `NoReturn`
+    if nothing succeeds yet. `success_if_existing` is the status if there was nothing to create.
+    `has_etag` is for reads that are polled: an ETag, and 304 for a client that has the answer.
+    `operation` names the row in the OpenAPI document if the handler's own name reads badly.
+    """
+
+    body: Any = attrs.field(kw_only=True, default=Nothing)
+    query: Any = attrs.field(kw_only=True, default=Nothing)
+    idempotency: Idempotency = attrs.field(kw_only=True)
+    product_of: Callable[[Any], str] | None = attrs.field(kw_only=True, default=None)
+    success: int = attrs.field(kw_only=True, default=200)
+    success_if_existing: int | None = attrs.field(kw_only=True, default=None)
+    answers: Any = attrs.field(kw_only=True)
+    has_etag: bool = attrs.field(kw_only=True, default=False)
+    operation: str | None = attrs.field(kw_only=True, default=None)
+    body_may_be_empty: bool = attrs.field(init=False)
+
+    @idempotency.default
+    def _default_idempotency(self) -> Idempotency:
+        writes = self.method in ("POST", "PUT", "PATCH") and self.needs is not None
+        return "accepted" if writes else "ignored"
+
+    @body_may_be_empty.default
+    def _default_body_may_be_empty(self) -> bool:
+        if self.method == "PUT" or not attrs.has(self.body):
+            return False  # a PUT replaces everything: an empty body would clear it all
+        return all(field.default is not attrs.NOTHING for field in attrs.fields(self.body))
+
+    def __attrs_post_init__(self) -> None:
+        if self.idempotency != "ignored" and self.needs is None:
+            raise ValueError(f"{self.path}: idempotency needs a principal")
+
+    @property
+    def error_form(self) -> ErrorForm:
+        """The form of its errors."""
+        return error_form_of(self.path)
+
+
+@attrs.frozen
+class PageRoute(Row):
+    """A row of a page. Its handler receives a `PageCall`; its errors are pages too.
+
+    A GET ignores unknown parameters of a link's query, and a POST accepts a form.
+    `complete` adds the headers that are not stored with an answer, for the service's public URL.
+    `has_key` is for a form with an idempotency key, and `name_policy` counts a form by the
+    operator's name in it.
+    """
+
+    render_error: RenderError = attrs.field(kw_only=True)
+    complete: CompleteResponse = attrs.field(kw_only=True, default=_keep)
+    has_key: bool = attrs.field(kw_only=True)
+    name_policy: str | None = attrs.field(kw_only=True, default=None)
+
+    @has_key.default
+    def _default_has_key(self) -> bool:
+        return self.method == "POST" and self.needs is not None
+
+
 def has_encoded_slash(environ: Mapping[str, Any]) -> bool:
     """Whether the path was sent with `%2F`, which the server has decoded into a slash.
 
@@ -227,14 +246,14 @@ def has_encoded_slash(environ: Mapping[str, Any]) -> bool:
     return "%2f" in target.partition("?")[0].lower()
 
 
-def group_by_path(routes: Iterable[Route]) -> dict[str, dict[str, Route]]:
+def group_by_path(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
     """The rows by path, then by method. Raises ValueError for two rows with one path and method."""
-    table: dict[str, dict[str, Route]] = {}
-    for route in routes:
-        methods = table.setdefault(route.path, {})
-        if route.method in methods:
-            raise ValueError(f"two rows for {route.name}")
-        methods[route.method] = route
+    table: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        methods = table.setdefault(row.path, {})
+        if row.method in methods:
+            raise ValueError(f"two rows for {row.name}")
+        methods[row.method] = row
     return table
 
 

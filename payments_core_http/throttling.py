@@ -33,7 +33,7 @@ from payments_core_http.client_address import CountedNetwork, Proxy, identify_cl
 from payments_core_http.errors import RateLimited, RateLimitReason
 
 if TYPE_CHECKING:
-    from payments_core_http.routing import Credential, Route
+    from payments_core_http.routing import Credential, PageRoute, Row
 
 UNAVAILABLE_RETRY_MS = 1 * SECOND
 
@@ -168,7 +168,7 @@ class Throttle:
     def check_route(
         self,
         rate_context: RateLimitContext,
-        route: Route,
+        route: Row,
         subjects: Mapping[str, str],
         environment: Environment | None,
     ) -> None:
@@ -191,7 +191,7 @@ class Throttle:
         self._check_policies(rate_context, policies, policy_checks)
         self._require_admitted(rate_context, policies)
 
-    def check_miss(self, rate_context: RateLimitContext, route: Route) -> None:
+    def check_miss(self, rate_context: RateLimitContext, route: Row) -> None:
         """Count, for its address, a request whose route has not found what it names.
 
         Raises RateLimited in place of that answer after too many: a guesser learns nothing more,
@@ -205,7 +205,7 @@ class Throttle:
         self._check_policies(rate_context, policies, policy_checks)
         self._require_admitted(rate_context, policies)
 
-    def check_name(self, rate_context: RateLimitContext, route: Route, username: str) -> None:
+    def check_name(self, rate_context: RateLimitContext, route: PageRoute, username: str) -> None:
         """Count a log-in for the operator that it names, as it is looked up, whether there is one.
 
         It counts for the name at this address: nobody elsewhere can lock the operator out with
@@ -222,7 +222,7 @@ class Throttle:
         self._require_admitted(rate_context, policies)
 
     def check_app(
-        self, rate_context: RateLimitContext, route: Route, environment: Environment
+        self, rate_context: RateLimitContext, route: Row, environment: Environment
     ) -> None:
         """Count the request for its app and its environment. Raises RateLimited."""
         if self._limiter is None or route.credential not in APP_CREDENTIALS:
@@ -244,7 +244,7 @@ class Throttle:
         self._require_admitted(rate_context, policies)
 
     def check_creations(
-        self, rate_context: RateLimitContext, route: Route, environment: Environment
+        self, rate_context: RateLimitContext, route: Row, environment: Environment
     ) -> None:
         """Check whether the environment may create one more, without counting.
 
@@ -262,7 +262,7 @@ class Throttle:
             raise self._refusal(rate_context, policy, policy_state, "rate_limit_exceeded")
 
     def count_creation(
-        self, rate_context: RateLimitContext, route: Route, environment: Environment | None
+        self, rate_context: RateLimitContext, route: Row, environment: Environment | None
     ) -> Callable[[], None]:
         """Count what the route is about to create; the result gives the count back on failure.
 

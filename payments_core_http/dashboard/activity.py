@@ -12,8 +12,9 @@ from payments_core.engine.idempotency.record import Response
 from payments_core.money import format_amount
 from payments_core.payments.record import Payment
 from payments_core.webhooks.record import DeliveryStatus
+from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.charts import Chart, make_chart
-from payments_core_http.dashboard.rendering import PageCall, render_page
+from payments_core_http.dashboard.rendering import render_page
 from payments_core_http.dashboard.words import STATUS_WORDS, Tone
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from payments_core.payments.refunding.reconciliation_rules import (
     SENDS_BACK,
     ReconciliationAction,
 )
-from payments_core_http.dashboard.rendering import PageCall, redirect, render_page, run_form
+from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.rendering import redirect, render_page, run_form
 from payments_core_http.dashboard.words import ACTION_WORDS
 
 if TYPE_CHECKING:

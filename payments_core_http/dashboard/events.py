@@ -8,10 +8,10 @@ import attrs
 
 from payments_core.engine.events import BY_NAME, Event
 from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
     List,
-    PageCall,
     redirect,
     render_page,
     run_form,

@@ -9,7 +9,8 @@ from payments_core.engine.idempotency.record import Response
 from payments_core.tenants.authorization import effective_scopes, key_is_live
 from payments_core.tenants.queries import load_key_uses
 from payments_core.tenants.record import Key
-from payments_core_http.dashboard.rendering import PageCall, render_page
+from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.rendering import render_page
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

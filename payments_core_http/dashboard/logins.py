@@ -13,16 +13,16 @@ from payments_core_http.browser_sessions import (
     choose_login_number,
     keeps_sessions,
 )
+from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.rendering import (
     HOME,
     LOGIN,
-    PageCall,
     add_cookie,
     is_own_path,
     redirect,
     render_page,
 )
-from payments_core_http.forms import read_username
+from payments_core_http.formats import read_username
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

@@ -15,10 +15,10 @@ from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import Payment
 from payments_core.payments.refunding.operations import NewRefund, PlannedRefund
 from payments_core.payments.timeline import with_notes
+from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
     List,
-    PageCall,
     redirect,
     render_page,
 )

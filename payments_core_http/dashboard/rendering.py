@@ -21,15 +21,13 @@ from payments_core.evolve import evolve
 from payments_core.money import format_amount
 from payments_core.storage.port import Position
 from payments_core_http.browser_sessions import build_done_cookie, make_form_token
-from payments_core_http.calls import ApiCall
+from payments_core_http.calls import PageCall
 from payments_core_http.dashboard import charts
 from payments_core_http.dashboard.words import DONE, STATUS_WORDS, find_error_words
 from payments_core_http.errors import status_of
-from payments_core_http.forms import KEY_FIELD, TOKEN_FIELD
+from payments_core_http.formats import KEY_FIELD, TOKEN_FIELD
 from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS
 from payments_core_http.wire import cursors
-
-PageCall = ApiCall[Mapping[str, str], Mapping[str, str]]
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; form-action 'self'; "

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from payments_core.engine.idempotency.record import Response
 from payments_core.engine.identifiers import is_identifier
-from payments_core_http.dashboard.rendering import List, PageCall, redirect, render_page
+from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.rendering import List, redirect, render_page
 from payments_core_http.dashboard.request_copies import (
     BODY_FILE,
     list_variables,

@@ -1,7 +1,7 @@
 """The rows of the dashboard.
 
 Each is the same operation that the API has, with the same checks; a form is checked to be this
-browser's own before anything else of it is read (`payments_core_http/forms.py`).
+browser's own before anything else of it is read (`payments_core_http/formats.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from payments_core.errors import PaymentsError
 from payments_core.tenants.authorization import Requirement
 from payments_core_http.calls import ApiCall
 from payments_core_http.errors import FormRefused
-from payments_core_http.routing import Method, Route
+from payments_core_http.routing import Method, PageRoute, Route, Row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,24 +56,18 @@ def _complete(answer: Response, public_url: str) -> Response:
 
 def _page(
     method: Method, path: str, handler: str, needs: Requirement | None, summary: str, **more: Any
-) -> Route:
-    is_action = method == "POST" and needs is not None
+) -> PageRoute:
     own_errors = (errors.NotFound,) if "{" in path else ()
-    return Route(
+    return PageRoute(
         method,
         f"/dashboard{path}",
         _handle(handler),
         needs=needs,
-        answers=Any,
         summary=summary,
-        **{
-            "idempotency": "required" if is_action else "ignored",
-            "errors": own_errors if method == "GET" else (*own_errors, FormRefused),
-            "policy": None if needs is None else "operator_minute",
-            "render_error": _show_error,
-            "complete": _complete,
-            **more,
-        },
+        errors=own_errors if method == "GET" else (*own_errors, FormRefused),
+        render_error=_show_error,
+        complete=_complete,
+        **{"policy": None if needs is None else "operator_minute", **more},
     )
 
 
@@ -95,7 +89,7 @@ _PAYMENT = "/payments/{paymentId}"
 _WEBHOOK = "/webhooks/{webhookId}"
 _DELIVERY = f"{_WEBHOOK}/deliveries/{{deliveryId}}"
 
-ROUTES: tuple[Route, ...] = (
+ROUTES: tuple[Row, ...] = (
     Route(
         "GET", "/dashboard/assets/dashboard.css", _style, needs=None, answers=Any, has_etag=True,
         summary="The style of the dashboard.",
@@ -106,7 +100,7 @@ ROUTES: tuple[Route, ...] = (
         "POST", "/login", "logins.log_in", None, "Log in.",
         policy="operator_login", name_policy="operator_name",
     ),
-    _page("POST", "/logout", "logins.log_out", _ANY, "Log out.", idempotency="ignored"),
+    _page("POST", "/logout", "logins.log_out", _ANY, "Log out.", has_key=False),
     _page("GET", "/payments", "payments.list_payments", _PAYMENTS, "List the Payments."),
     _page("GET", _PAYMENT, "payments.show_payment", _PAYMENTS, "Show one Payment's history."),
     _page("GET", f"{_PAYMENT}/refund", "decisions.show_refund", _PAYMENTS, "Review a refund."),

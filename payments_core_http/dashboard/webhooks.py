@@ -11,10 +11,10 @@ from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS
 from payments_core.webhooks.operations import MAX_OVERLAP_S
 from payments_core.webhooks.record import DeliveryStatus
 from payments_core.webhooks.trimming import KEPT
+from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
     List,
-    PageCall,
     redirect,
     render_page,
     run_form,

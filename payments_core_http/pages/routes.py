@@ -19,12 +19,12 @@ from msgspec import Meta
 from payments_core import errors
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import PaymentsError
-from payments_core_http.calls import ApiCall
+from payments_core_http.calls import ApiCall, PageCall
 from payments_core_http.errors import status_of
 from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS
 from payments_core_http.pages.colors import make_accent
 from payments_core_http.pages.sandbox_panel import PlayQuery, require_own_form
-from payments_core_http.routing import Route
+from payments_core_http.routing import PageRoute, Route, Row
 from payments_core_http.wire.query import read_page_query
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class AccentQuery:
     )
 
 
-def show_checkout(service: PaymentsService, call: ApiCall[None, Mapping[str, str]]) -> Response:
+def show_checkout(service: PaymentsService, call: PageCall) -> Response:
     """The page of a link: the state of its Payment, and how to pay it."""
     # Templates and locales are loaded with the first page, so that a start is fast.
     from payments_core_http.pages.rendering import build_checkout
@@ -102,7 +102,7 @@ def play_payer(service: PaymentsService, call: ApiCall[None, PlayQuery]) -> Resp
     except errors.InvalidState:
         pass  # the page had changed meanwhile: it shows the current state
     except PaymentsError as error:
-        html = render_error_page(error, call.request_id, query.lang, call.accept_language)
+        html = render_error_page(error, call.request_id, query.lang, None)
         return Response(status_of(type(error)), html, version, PAGE_HEADERS)
     language = f"?lang={query.lang}" if query.lang in LANGUAGES else ""
     headers = {name: text for name, text in PAGE_HEADERS.items() if name != "Content-Type"}
@@ -166,11 +166,11 @@ def _make_file_route(name: str, media_type: str) -> Route:
     )  # fmt: skip
 
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        "GET", "/pay/{code}", show_checkout, needs=None, answers=Any, policy="payment_page",
-        miss_policy="payment_link", has_etag=True,
-        errors=(errors.NotFound, errors.EntitlementRequired), render_error=show_error,
+ROUTES: tuple[Row, ...] = (
+    PageRoute(
+        "GET", "/pay/{code}", show_checkout, needs=None, policy="payment_page",
+        miss_policy="payment_link", errors=(errors.NotFound, errors.EntitlementRequired),
+        render_error=show_error,
         summary="The page on which a payer pays.",
     ),
     Route(

@@ -60,7 +60,7 @@ OWN_ACCOUNT = "CreateOwnPayment.destination"
 
 def bodies() -> Iterator[type[Any]]:
     """Each object of each body."""
-    waiting: list[Any] = [row.body for row in ROUTES if row.body is not Nothing and not row.is_form]
+    waiting: list[Any] = [row.body for row in ROUTES if row.body is not Nothing]
     seen = set[Any]()
     while waiting:
         kind = waiting.pop()

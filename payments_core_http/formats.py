@@ -1,0 +1,227 @@
+"""The two formats of requests and of refusals: the API's JSON, and the forms and HTML of pages.
+
+`app.py` has the order of all checks, and a row's class decides its format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import attrs
+
+from payments_core.engine.idempotency.record import AlreadyResponded, Response
+from payments_core.errors import IdempotencyKeyRequired, PaymentsError
+from payments_core.tenants.authorization import Authority, require_product
+from payments_core_http.authentication import Caller
+from payments_core_http.browser_sessions import Cookies, read_cookies, require_own_form
+from payments_core_http.calls import ApiCall, Call, PageCall
+from payments_core_http.contracts import OlderContracts, find_answered, read_older_body
+from payments_core_http.errors import ENCODERS, error_form_of, status_of
+from payments_core_http.idempotency import build_idempotent, check_key, read_key
+from payments_core_http.observability.requests import ObservedRequest
+from payments_core_http.response_cache import ResponseCache
+from payments_core_http.routing import PageRoute, RenderError, Route, Row
+from payments_core_http.throttling import RateLimitContext, Throttle
+from payments_core_http.wire.forms import read_fields
+from payments_core_http.wire.query import read_page_query, read_query
+from payments_core_http.wire.request_body import parse_document, read_document, read_json_bytes
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+R = TypeVar("R", bound=Row, contravariant=True)
+
+TOKEN_FIELD = "formToken"
+KEY_FIELD = "idempotencyKey"
+
+
+@attrs.define
+class RequestContext:
+    """What is known about one request so far, and is always on its response."""
+
+    request: ObservedRequest
+    version: str
+    challenge: str = "Bearer"
+    origin: str | None = None
+    """The browser's, if the app that it calls has admitted it."""
+    rate_context: RateLimitContext = attrs.field(factory=RateLimitContext)
+
+
+class Format(Protocol[R]):
+    """How the rows of a class read a request, and how they are answered."""
+
+    def read_call(
+        self,
+        route: R,
+        caller: Caller,
+        authority: Authority | None,
+        environ: Mapping[str, Any],
+        path: Mapping[str, str],
+        context: RequestContext,
+    ) -> Call:
+        """The key, the query and the body of a request, in this order. Raises PaymentsError."""
+
+    def find_answered(
+        self, route: R, caller: Caller, environ: Mapping[str, Any], path: Mapping[str, str]
+    ) -> AlreadyResponded | None:
+        """The answer that the same request got under an earlier version; None without one."""
+
+    def complete(self, route: R, answer: Response) -> Response:
+        """The answer with headers that are not stored with it."""
+
+    def find_error_renderer(self, route: R) -> RenderError:
+        """What makes the row's response of an error."""
+
+
+@attrs.frozen(eq=False)
+class JsonFormat:
+    """The format of the API. One per application."""
+
+    _service: PaymentsService
+    _mode: str
+    _contracts: OlderContracts
+    _response_cache: ResponseCache = attrs.field(factory=ResponseCache)
+
+    def read_call(
+        self,
+        route: Route,
+        caller: Caller,
+        authority: Authority | None,
+        environ: Mapping[str, Any],
+        path: Mapping[str, str],
+        context: RequestContext,
+    ) -> Call:
+        service, request = self._service, context.request
+        key = read_key(route, environ)
+        query = read_query(route, environ.get("QUERY_STRING", ""))
+        raw = read_json_bytes(route, environ)
+        request.body_bytes = len(raw)
+        document = request.document = parse_document(route, raw)
+        older = self._contracts.find(route, caller.api_version)
+        body = read_older_body(service, route, caller, environ, path, document, older)
+        if authority is not None and route.product_of is not None:
+            require_product(authority, route.product_of(body))
+        call: ApiCall[Any, Any] = ApiCall(
+            service=service,
+            mode=self._mode,
+            request_id=request.id,
+            route=route,
+            caller=caller,
+            proven=authority,
+            path=path,
+            body=body,
+            query=query,
+            idempotent=build_idempotent(
+                route, authority, key, path, document, service.settings.idempotency_retention_ms
+            ),
+            if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
+            response_cache=self._response_cache,
+            older_contract=older,
+        )
+        return call
+
+    def find_answered(
+        self, route: Route, caller: Caller, environ: Mapping[str, Any], path: Mapping[str, str]
+    ) -> AlreadyResponded | None:
+        document = partial(read_document, route, environ)
+        return find_answered(self._service, route, caller, environ, path, document)
+
+    def complete(self, route: Route, answer: Response) -> Response:
+        return answer
+
+    def find_error_renderer(self, route: Route) -> RenderError:
+        return self.render_error
+
+    def render_error(
+        self, error: PaymentsError, request_id: str, environ: Mapping[str, Any]
+    ) -> Response:
+        """The response of an error, also at a path without a row."""
+        docs = self._service.settings.locate_error_page(error.code)
+        encode = ENCODERS[error_form_of(environ.get("PATH_INFO", ""))]
+        return Response(status_of(type(error)), encode(error, request_id, docs), "")
+
+
+@attrs.frozen(eq=False)
+class PageFormat:
+    """The format of pages, which alone reads the dashboard's cookies. One per application."""
+
+    _service: PaymentsService
+    _mode: str
+    _throttle: Throttle
+
+    def read_call(
+        self,
+        route: PageRoute,
+        caller: Caller,
+        authority: Authority | None,
+        environ: Mapping[str, Any],
+        path: Mapping[str, str],
+        context: RequestContext,
+    ) -> Call:
+        settings = self._service.settings
+        query = read_page_query(environ.get("QUERY_STRING", ""))
+        cookies = read_cookies(environ, settings.public_url)
+        key, fields = None, None
+        if route.method != "GET":
+            key, fields = self._read_form(route, cookies, environ, path, context.rate_context)
+        return PageCall(
+            service=self._service,
+            mode=self._mode,
+            request_id=context.request.id,
+            route=route,
+            caller=caller,
+            proven=authority,
+            path=path,
+            body=fields or {},
+            query=query,
+            idempotent=build_idempotent(
+                route, authority, key, path, fields, settings.idempotency_retention_ms
+            ),
+            if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
+            accept_language=environ.get("HTTP_ACCEPT_LANGUAGE"),
+            cookies=cookies,
+        )
+
+    def _read_form(
+        self,
+        route: PageRoute,
+        cookies: Cookies,
+        environ: Mapping[str, Any],
+        path: Mapping[str, str],
+        rate_context: RateLimitContext,
+    ) -> tuple[str | None, Mapping[str, str]]:
+        """The key and the fields of a form, verified to be one that this browser got from here.
+
+        Raises UnsupportedFormType, PayloadTooLarge, ValidationFailed, FormRefused, RateLimited, and
+        IdempotencyKeyRequired if the row needs a key.
+        """
+        fields = read_fields(environ)
+        token, key = fields.pop(TOKEN_FIELD, ""), fields.pop(KEY_FIELD, None)
+        cookie = cookies.login if route.needs is None else cookies.session
+        action = route.path.format(**path)
+        require_own_form(self._service.parts.ports.key_ring, environ, cookie, action, token)
+        self._throttle.check_name(rate_context, route, read_username(fields))
+        if not route.has_key:
+            return None, fields
+        if key is None:
+            raise IdempotencyKeyRequired()
+        return check_key(key), fields
+
+    def find_answered(
+        self, route: PageRoute, caller: Caller, environ: Mapping[str, Any], path: Mapping[str, str]
+    ) -> AlreadyResponded | None:
+        """No answer: the key is in the form, which is read later."""
+        return None
+
+    def complete(self, route: PageRoute, answer: Response) -> Response:
+        return route.complete(answer, self._service.settings.public_url)
+
+    def find_error_renderer(self, route: PageRoute) -> RenderError:
+        return route.render_error
+
+
+def read_username(fields: Mapping[str, str]) -> str:
+    """The name of a log-in. It is counted as it is looked up, without spaces around it."""
+    return fields.get("username", "").strip()
