@@ -171,7 +171,7 @@ class PaymentsService:
             clock,
             entropy=entropy,
             telemetry=CheckedTelemetry(telemetry),
-            answer_retention_ms=self.settings.idempotency_retention_ms,
+            response_retention_ms=self.settings.idempotency_retention_ms,
             guarded_clock=GuardedClock(clock, self._clock_guard),
             versions=self.settings.versions,
         )

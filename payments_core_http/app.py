@@ -20,7 +20,7 @@ from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable
 from payments_core.evolve import evolve
 from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.plain_calls import require_plain_methods
-from payments_core.tenants.idempotency import answer_once
+from payments_core.tenants.idempotency import respond_once
 from payments_core.waiting import NO_WAITS, Waits
 from payments_core_http import cors
 from payments_core_http.authentication import (
@@ -148,7 +148,7 @@ class Pipeline:
         path: Mapping[str, str],
     ) -> Response:
         """Every check in order; the first that fails raises its error."""
-        if route.credential != "none":  # liveness is answered without storage
+        if route.credential != "none":  # liveness needs no storage
             self._service.refresh()
         context.challenge = CHALLENGES[route.credential]
         caller = authenticate(self._service, self._mode, route, environ, path)
@@ -156,8 +156,8 @@ class Pipeline:
         if caller.environment is not None:
             context.request.environment_id = caller.environment.id
             context.request.credential = route.credential
-        find_answered = partial(row_format.find_answered, route, caller, environ, path)
-        require_version(self._service, caller, environ, find_answered)
+        find_earlier = partial(row_format.find_earlier, route, caller, environ, path)
+        require_version(self._service, caller, environ, find_earlier)
         rates = context.rate_context
         self._throttle.check_route(rates, route, path, caller.environment)
         if caller.environment is not None:
@@ -174,7 +174,7 @@ class Pipeline:
             return self._call_handler(call, context)
         with self._flights.acquire(idempotent.id):
             replay = partial(self._service.parts.ports.committer.replay, authority, idempotent)
-            return answer_once(replay, lambda: self._call_handler(call, context))
+            return respond_once(replay, lambda: self._call_handler(call, context))
 
     def _call_handler(self, call: Call, context: RequestContext) -> Response:
         give_back = self._throttle.count_creation(
@@ -200,28 +200,28 @@ class Pipeline:
         resp: falcon.Response,
         **path: str,
     ) -> None:
-        """Answer a request that has a row, with the ids of its path."""
+        """Respond to a request that has a row, with the ids of its path."""
 
         def respond(context: RequestContext) -> Response:
             try:
-                answer = self._check_and_handle(route, row_format, context, req.env, path)
+                response = self._check_and_handle(route, row_format, context, req.env, path)
             except AlreadyResponded as earlier:
-                answer = evolve(earlier.answer, headers=_REPLAY_HEADERS)
+                response = evolve(earlier.response, headers=_REPLAY_HEADERS)
                 context.request.is_replay = True
-            answer = row_format.complete(route, answer)
-            context.version = answer.api_version
-            return answer
+            response = row_format.complete(route, response)
+            context.version = response.api_version
+            return response
 
         self._process(route.name, req, resp, respond, row_format.find_error_renderer(route))
 
-    def answer_options(
+    def respond_to_options(
         self,
         allowed: tuple[str, ...],
         req: falcon.Request,
         resp: falcon.Response,
         shop: Mapping[str, str] | None,
     ) -> None:
-        """Answer which methods a path allows, to a browser's preflight and to any other client.
+        """Respond with the methods that a path allows, to a preflight and to any other client.
 
         `shop` has the ids of a path that an app opens to its own origins.
         """
@@ -239,7 +239,7 @@ class Pipeline:
     def refuse_method(
         self, allowed: tuple[str, ...], req: falcon.Request, resp: falcon.Response
     ) -> None:
-        """Answer a method that the path does not allow."""
+        """Refuse a method that the path does not allow."""
 
         def refuse(context: RequestContext) -> Response:
             raise MethodNotAllowed(allowed)
@@ -247,7 +247,7 @@ class Pipeline:
         self._process("no route", req, resp, refuse, self._render_error)
 
     def refuse_path(self, req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
-        """Answer a path that no row has."""
+        """Refuse a path that no row has."""
 
         def refuse(context: RequestContext) -> Response:
             raise RouteNotFound()
@@ -257,7 +257,7 @@ class Pipeline:
     def handle_http_error(
         self, req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: Any
     ) -> None:
-        """Answer what Falcon itself refuses: a method or a path that HTTP does not define."""
+        """Refuse what Falcon itself refuses: a method or a path that HTTP does not define."""
         allowed = self._allowed.get(req.uri_template or "")
         if allowed is None:
             self.refuse_path(req, resp)
@@ -267,7 +267,7 @@ class Pipeline:
     def handle_exception(
         self, req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
     ) -> None:
-        """Answer an exception outside any row: an internal error."""
+        """Refuse a request whose exception is outside any row: an internal error."""
 
         def refuse(context: RequestContext) -> Response:
             raise error
@@ -279,25 +279,25 @@ class Pipeline:
         place: str,
         req: falcon.Request,
         resp: falcon.Response,
-        answer: Callable[[RequestContext], Response],
+        respond: Callable[[RequestContext], Response],
         render_error: RenderError,
     ) -> None:
-        """Any request: counted, answered or refused, sent, and observed."""
+        """Any request: counted, served or refused, sent, and observed."""
         id = self._service.parts.ports.identifiers.new("req")
         request = new_request(id, req.method, req.uri_template)
         context = RequestContext(request, self._service.settings.versions.current)
         with observe(self._observer, request, req.env):
-            reply = self._respond(place, req, context, answer, render_error)
-            request.status = reply.status
+            response = self._respond(place, req, context, respond, render_error)
+            request.status = response.status
             name_environment(req.env, request.credential, request.environment_id)
-            self._send(reply, context, req, resp)
+            self._send(response, context, req, resp)
 
     def _respond(
         self,
         place: str,
         req: falcon.Request,
         context: RequestContext,
-        answer: Callable[[RequestContext], Response],
+        respond: Callable[[RequestContext], Response],
         render_error: RenderError,
     ) -> Response:
         request = context.request
@@ -307,28 +307,28 @@ class Pipeline:
                 self._throttle.check_address(context.rate_context, req.env)
             if has_encoded_slash(req.env):
                 raise RouteNotFound()
-            return answer(context)
-        except Exception as error:
-            if isinstance(error, RouteNotFound):
+            return respond(context)
+        except Exception as cause:
+            if isinstance(cause, RouteNotFound):
                 self._throttle.count_unknown_path(context.rate_context, req.env)
-            answered = to_payments_error(error, request.id, place)
-            request.error_code = answered.code
-            if isinstance(answered, RateLimited):
-                request.rate_limit_reason = answered.reason
-            refusal = render_error(answered, request.id, req.env)
-            headers = headers_of(answered, context.challenge)
+            error = to_payments_error(cause, request.id, place)
+            request.error_code = error.code
+            if isinstance(error, RateLimited):
+                request.rate_limit_reason = error.reason
+            refusal = render_error(error, request.id, req.env)
+            headers = headers_of(error, context.challenge)
             return evolve(refusal, headers={**refusal.headers, **headers})
 
     def _send(
         self,
-        reply: Response,
+        response: Response,
         context: RequestContext,
         req: falcon.Request,
         resp: falcon.Response,
     ) -> None:
-        resp.status = reply.status
-        resp.data = reply.body or None
-        for cookie in reply.headers.get("Set-Cookie", "").splitlines():
+        resp.status = response.status
+        resp.data = response.body or None
+        for cookie in response.headers.get("Set-Cookie", "").splitlines():
             resp.append_header("Set-Cookie", cookie)
         resp.set_headers(
             {
@@ -339,7 +339,7 @@ class Pipeline:
                 **cors.headers_for(req.path),
                 **cors.headers_for_origin(context.origin),
                 **self._throttle.headers(context.rate_context),
-                **{name: text for name, text in reply.headers.items() if name != "Set-Cookie"},
+                **{name: text for name, text in response.headers.items() if name != "Set-Cookie"},
             }
         )
 
@@ -350,14 +350,14 @@ def _make_responders(
     allowed: tuple[str, ...],
     methods: Mapping[str, Row],
 ) -> Mapping[str, Responder]:
-    """What answers each method of a path."""
+    """What responds to each method of a path."""
     rows = {"HEAD": methods["GET"], **methods} if "GET" in methods else methods
     is_shop = any(row.credential == "app_id" for row in methods.values())
     return {
         **{
             method: partial(pipeline.serve, row, formats[type(row)]) for method, row in rows.items()
         },
-        "OPTIONS": lambda req, resp, **path: pipeline.answer_options(
+        "OPTIONS": lambda req, resp, **path: pipeline.respond_to_options(
             allowed, req, resp, path if is_shop else None
         ),
     }

@@ -1,4 +1,4 @@
-"""What a handler receives: the checked request, and the ways to answer it."""
+"""What a handler receives: the checked request, and the ways to respond to it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Call:
     """One request that passed every check that does not need the resource.
 
     `path` holds the ids by their names in the path. Handlers make three moves: read these, call one
-    operation, shape the answer.
+    operation, shape the response.
     """
 
     service: PaymentsService = attrs.field(repr=False)
@@ -63,18 +63,20 @@ class Call:
         return Resources(self.service.parts, self.authority)
 
     def handle(self) -> Response:
-        """The handler's answer. A fault that an operation finds gets the path of the wire."""
+        """The handler's response. A fault that an operation finds gets the path of the wire."""
         try:
             return self.route.handler(self.service, self)
         except ValidationFailed as error:
             raise name_failure(error) from error
 
-    def add_etag(self, answer: Response) -> Response:
-        """The answer with a strong ETag, or 304 for a client that has it."""
-        tag = f'"{make_etag(answer.body)}"'
-        return self.answer_tagged(tag, answer.api_version, answer.headers, lambda: answer.body)
+    def add_etag(self, response: Response) -> Response:
+        """The response with a strong ETag, or 304 for a client that has it."""
+        tag = f'"{make_etag(response.body)}"'
+        return self.respond_tagged(
+            tag, response.api_version, response.headers, lambda: response.body
+        )
 
-    def answer_tagged(
+    def respond_tagged(
         self, tag: str, version: str, headers: Mapping[str, str], render: Callable[[], bytes]
     ) -> Response:
         """The result of `render`, with an ETag; 304 for a client that has it, without rendering.
@@ -105,7 +107,7 @@ class PageCall(Call):
 class ApiCall(Call, Generic[B, Q]):
     """The request of a row of the API: `body` and `query` are instances of its wire classes.
 
-    `older_contract` is the caller's contract, if its answer differs from the newest.
+    `older_contract` is the caller's contract, if its response differs from the newest.
     """
 
     route: Route
@@ -127,7 +129,7 @@ class ApiCall(Call, Generic[B, Q]):
         return self.caller.payment_secret
 
     def handle(self) -> Response:
-        """The handler's answer, with the faults that it finds in the caller's contract."""
+        """The handler's response, with the faults that it finds in the caller's contract."""
         try:
             return super().handle()
         except ValidationFailed as error:
@@ -135,13 +137,13 @@ class ApiCall(Call, Generic[B, Q]):
                 raise
             raise self.older_contract.name_faults(error) from None
 
-    def answer(self, view: Any, status: int | None = None) -> Response:
-        """The answer of a read, or of a write that has no idempotency key."""
+    def respond(self, view: Any, status: int | None = None) -> Response:
+        """The response to a read, or to a write that has no idempotency key."""
         body = msgspec.json.encode(self._render(view))
         return Response(status or self.route.success, body, self.caller.api_version)
 
-    def answer_from(self, source: T, render: Callable[[T], Any]) -> Response:
-        """Like `answer` with `render(source)`, which is cached while the source is equal.
+    def respond_from(self, source: T, render: Callable[[T], Any]) -> Response:
+        """Like `respond` with `render(source)`, which is cached while the source is equal.
 
         `render` must depend on nothing else. For reads that clients repeat.
         """
@@ -154,9 +156,9 @@ class ApiCall(Call, Generic[B, Q]):
         """The view in the caller's contract."""
         return view if self.older_contract is None else self.older_contract.render(view)
 
-    def answer_with_etag(self, view: Any) -> Response:
-        """The answer of a polled read: with a strong ETag, and 304 for a client that has it."""
-        return self.add_etag(self.answer(view))
+    def respond_with_etag(self, view: Any) -> Response:
+        """The response to a polled read: with a strong ETag, and 304 for a client that has it."""
+        return self.add_etag(self.respond(view))
 
     def run_idempotent(
         self,
@@ -164,21 +166,21 @@ class ApiCall(Call, Generic[B, Q]):
         render: Callable[[T], Any],
         status: Callable[[T], int] | None = None,
     ) -> Response:
-        """Run a writing operation, and answer with exactly the bytes that were stored with it.
+        """Run a writing operation, and respond with exactly the bytes that were stored with it.
 
         `render` shapes the operation's result into a view. It runs inside the transaction, maybe
         more than once, so it must be pure. `status` is for rows with more than one success.
         """
 
-        def render_answer(result: T) -> Response:
-            return self.answer(render(result), status(result) if status else None)
+        def render_response(result: T) -> Response:
+            return self.respond(render(result), status(result) if status else None)
 
         if self.idempotent is None:
-            return render_answer(operation(None))
-        idempotent = evolve(self.idempotent, render=render_answer)
+            return render_response(operation(None))
+        idempotent = evolve(self.idempotent, render=render_response)
         result = operation(idempotent)
         # An operation that had nothing to commit stored nothing: it may simply run again.
-        return idempotent.response or render_answer(result)
+        return idempotent.response or render_response(result)
 
     def decode_position(self) -> Position | None:
         """Where the list continues, from the query's `cursor`. Raises ValidationFailed."""
@@ -187,10 +189,10 @@ class ApiCall(Call, Generic[B, Q]):
             return None
         return cursors.decode(self.service.parts.ports.key_ring, self._list_name(), query.cursor)
 
-    def answer_page(self, page: Page[Any], view: Callable[[Any], Any]) -> Response:
+    def respond_page(self, page: Page[Any], view: Callable[[Any], Any]) -> Response:
         """`{data, limit, hasNextPage, nextCursor}` for a page of records."""
         data = [view(record) for record in page.records]
-        return self.answer({"data": data, **self.page_fields(page.next)})
+        return self.respond({"data": data, **self.page_fields(page.next)})
 
     def page_fields(self, next_position: Position | None) -> dict[str, Any]:
         """`{limit, hasNextPage, nextCursor}`, for lists that are not named `data`."""

@@ -1,7 +1,7 @@
-"""Older contracts on the wire: the version that a request requires, its body and its answer.
+"""Older contracts on the wire: the version that a request requires, its body and its response.
 
 The core, the handlers and the wire classes know the newest contract alone (contract §18). For an
-older one, a body is made newer before it is read, and an answer older before it is encoded; the
+older one, a body is made newer before it is read, and a response older before it is encoded; the
 schemas of the newest OpenAPI document say where in them the objects are that differ.
 Interface "Versioning" 2 to 6 and contract §3 "Versions".
 """
@@ -46,13 +46,13 @@ def require_version(
     service: PaymentsService,
     caller: Caller,
     environ: Mapping[str, Any],
-    find_answered: Callable[[], AlreadyResponded | None],
+    find_earlier: Callable[[], AlreadyResponded | None],
 ) -> None:
     """Return if the caller requested no version, or the one that all credentials are bound to.
 
     Raises UnsupportedVersion if this deployment does not serve the requested or the bound version,
-    VersionMismatch if the two differ, and AlreadyResponded if they agreed when the same request was
-    answered: the pin was moved since.
+    VersionMismatch if the two differ, and AlreadyResponded if they agreed at the response to
+    the same request: the pin was moved since.
     """
     versions, asked = service.settings.versions, environ.get("HTTP_SERVICE_VERSION")
     bound = caller.bound_versions
@@ -61,8 +61,8 @@ def require_version(
             raise UnsupportedVersion(versions.supported)
     for version in bound:
         if asked not in (None, version):
-            earlier = find_answered()
-            if earlier is not None and earlier.answer.api_version == asked:
+            earlier = find_earlier()
+            if earlier is not None and earlier.response.api_version == asked:
                 raise earlier
             raise VersionMismatch(version)
 
@@ -79,7 +79,7 @@ def read_older_body(
     """The wire object of a document, which is of an older contract if one is given.
 
     Raises ValidationFailed, with the names of that contract, and AlreadyResponded if the same
-    request was answered under a contract that accepted it.
+    request had a response under a contract that accepted it.
     """
     try:
         if older is None:
@@ -90,13 +90,13 @@ def read_older_body(
         except ValidationFailed as failed:
             raise older.name_faults(failed) from None
     except ValidationFailed:
-        earlier = find_answered(service, route, caller, environ, path, lambda: document)
+        earlier = find_earlier_response(service, route, caller, environ, path, lambda: document)
         if earlier is not None:
             raise earlier from None
         raise
 
 
-def find_answered(
+def find_earlier_response(
     service: PaymentsService,
     route: Route,
     caller: Caller,
@@ -104,7 +104,7 @@ def find_answered(
     path: Mapping[str, str],
     read_document: Callable[[], Any],
 ) -> AlreadyResponded | None:
-    """The answer that the same request got earlier; None without one.
+    """The earlier response to the same request; None without one.
 
     For a request whose version, or whose body, is no longer that of its pin: its refusal would read
     as that of the first request.
@@ -157,16 +157,16 @@ class OlderContracts:
 
 @attrs.frozen
 class RouteContract:
-    """How an older contract differs in the body and the answer of one route."""
+    """How an older contract differs in the body and the response of one route."""
 
     _objects: OlderObjects
     _body: Schema
-    _answer: Schema
+    _response: Schema
 
     @property
     def differs(self) -> bool:
         """Whether it does."""
-        return self._objects.differs(self._body) or self._objects.differs(self._answer)
+        return self._objects.differs(self._body) or self._objects.differs(self._response)
 
     def read(self, document: Any) -> Any:
         """The body as in the newest contract.
@@ -176,8 +176,8 @@ class RouteContract:
         return self._objects.read(document, self._body)
 
     def render(self, view: Any) -> Any:
-        """The answer as in the older contract."""
-        return self._objects.render(msgspec.to_builtins(view), self._answer)
+        """The response as in the older contract."""
+        return self._objects.render(msgspec.to_builtins(view), self._response)
 
     def name_faults(self, failed: ValidationFailed) -> ValidationFailed:
         """The error of a newer body, with the older names of its fields."""
@@ -187,7 +187,7 @@ class RouteContract:
 
 
 def _find_schemas(operation: Schema) -> tuple[Schema, Schema]:
-    """The schemas of an operation's body and of its answer; all its successes have the same."""
+    """The schemas of an operation's body and of its response; all its successes have the same."""
     holders = [
         operation.get("requestBody", _NOTHING),
         *(one for status, one in operation["responses"].items() if status.startswith("2")),

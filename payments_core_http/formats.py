@@ -17,7 +17,7 @@ from payments_core.tenants.authorization import Authority, require_product
 from payments_core_http.authentication import Caller
 from payments_core_http.browser_sessions import Cookies, read_cookies, require_own_form
 from payments_core_http.calls import ApiCall, Call, PageCall
-from payments_core_http.contracts import OlderContracts, find_answered, read_older_body
+from payments_core_http.contracts import OlderContracts, find_earlier_response, read_older_body
 from payments_core_http.errors import ENCODERS, error_form_of, status_of
 from payments_core_http.idempotency import build_idempotent, check_key, read_key
 from payments_core_http.observability.requests import ObservedRequest
@@ -50,7 +50,7 @@ class RequestContext:
 
 
 class Format(Protocol[R]):
-    """How the rows of a class read a request, and how they are answered."""
+    """How the rows of a class read a request, and how they respond."""
 
     def read_call(
         self,
@@ -63,13 +63,13 @@ class Format(Protocol[R]):
     ) -> Call:
         """The key, the query and the body of a request, in this order. Raises PaymentsError."""
 
-    def find_answered(
+    def find_earlier(
         self, route: R, caller: Caller, environ: Mapping[str, Any], path: Mapping[str, str]
     ) -> AlreadyResponded | None:
-        """The answer that the same request got under an earlier version; None without one."""
+        """The response to the same request under an earlier version; None without one."""
 
-    def complete(self, route: R, answer: Response) -> Response:
-        """The answer with headers that are not stored with it."""
+    def complete(self, route: R, response: Response) -> Response:
+        """The response with headers that are not stored with it."""
 
     def find_error_renderer(self, route: R) -> RenderError:
         """What makes the row's response of an error."""
@@ -122,14 +122,14 @@ class JsonFormat:
         )
         return call
 
-    def find_answered(
+    def find_earlier(
         self, route: Route, caller: Caller, environ: Mapping[str, Any], path: Mapping[str, str]
     ) -> AlreadyResponded | None:
         document = partial(read_document, route, environ)
-        return find_answered(self._service, route, caller, environ, path, document)
+        return find_earlier_response(self._service, route, caller, environ, path, document)
 
-    def complete(self, route: Route, answer: Response) -> Response:
-        return answer
+    def complete(self, route: Route, response: Response) -> Response:
+        return response
 
     def find_error_renderer(self, route: Route) -> RenderError:
         return self.render_error
@@ -209,14 +209,14 @@ class PageFormat:
             raise IdempotencyKeyRequired()
         return check_key(key), fields
 
-    def find_answered(
+    def find_earlier(
         self, route: PageRoute, caller: Caller, environ: Mapping[str, Any], path: Mapping[str, str]
     ) -> AlreadyResponded | None:
-        """No answer: the key is in the form, which is read later."""
+        """No response: the key is in the form, which is read later."""
         return None
 
-    def complete(self, route: PageRoute, answer: Response) -> Response:
-        return route.complete(answer, self._service.settings.public_url)
+    def complete(self, route: PageRoute, response: Response) -> Response:
+        return route.complete(response, self._service.settings.public_url)
 
     def find_error_renderer(self, route: PageRoute) -> RenderError:
         return route.render_error

@@ -53,7 +53,7 @@ def build_idempotent(
 ) -> IdempotentRequest | None:
     """What identifies this request for idempotency, if it has a principal and a key.
 
-    `ApiCall.run_idempotent` adds how to render its answer.
+    `ApiCall.run_idempotent` adds how to render its response.
     """
     if authority is None or key is None:
         return None

@@ -99,7 +99,7 @@ class Nothing:
 
 @attrs.frozen
 class ListOf:
-    """What a list answers: a page `{data, limit, hasNextPage, nextCursor}` of such views."""
+    """The response of a list: a page `{data, limit, hasNextPage, nextCursor}` of such views."""
 
     view: Any
 
@@ -180,7 +180,7 @@ class Route(Row):
     `product_of` says which product the body requires, if the body decides that.
     `answers` is the answer of a success: a view class, a union of them, `ListOf` one, or `NoReturn`
     if nothing succeeds yet. `success_if_existing` is the status if there was nothing to create.
-    `has_etag` is for reads that are polled: an ETag, and 304 for a client that has the answer.
+    `has_etag` is for reads that are polled: an ETag, and 304 for a client that has the response.
     `operation` names the row in the OpenAPI document if the handler's own name reads badly.
     """
 
@@ -221,7 +221,7 @@ class PageRoute(Row):
     """A row of a page. Its handler receives a `PageCall`; its errors are pages too.
 
     A GET ignores unknown parameters of a link's query, and a POST accepts a form.
-    `complete` adds the headers that are not stored with an answer, for the service's public URL.
+    `complete` adds the headers that are not stored with a response, for the service's public URL.
     `has_key` is for a form with an idempotency key, and `name_policy` counts a form by the
     operator's name in it.
     """

@@ -1,6 +1,6 @@
 """The one function that commits decisions.
 
-`Committer.commit` writes a decision, with its events, its jobs and the idempotent answer, in one
+`Committer.commit` writes a decision, with its events, its jobs and the idempotent response, in one
 transaction or not at all. Nothing else in the library writes business records.
 """
 
@@ -84,10 +84,10 @@ class Committer:
         identifiers: Identifiers,
         key_ring: KeyRing,
         telemetry: Telemetry = NOOP_TELEMETRY,
-        answer_retention_ms: int = RETENTION_MS,
+        response_retention_ms: int = RETENTION_MS,
     ) -> None:
-        """Answers of calls with a key are kept for `answer_retention_ms` milliseconds."""
-        self.answer_retention_ms = answer_retention_ms
+        """Responses of calls with a key are kept for `response_retention_ms` milliseconds."""
+        self.response_retention_ms = response_retention_ms
         self._storage = storage
         self._clock = clock
         self._identifiers = identifiers
@@ -115,8 +115,8 @@ class Committer:
 
         `decide` does no other I/O and may run several times. Under `claimed`, the job ends
         (or is postponed) in the same transaction, and LeaseLost is raised if it is no longer
-        ours. With `idempotent`, the rendered answer is stored last, and AlreadyResponded is raised
-        if the request was answered before. Raises the errors of `decide`, and Unavailable.
+        ours. With `idempotent`, the rendered response is stored last, and AlreadyResponded is
+        raised if there was one before. Raises the errors of `decide`, and Unavailable.
         `id_sequence` is for callers that need an id before the transaction. `reads` are the queries
         of `decide`, in its order: an adapter may wait once for all of them.
         """
@@ -157,7 +157,7 @@ class Committer:
             if claimed and not _is_still_claimed(job, claimed):
                 raise LeaseLost(claimed.job.id)
             if idempotent is not None:
-                self._require_unanswered(tx, idempotent)
+                self._require_no_response(tx, idempotent)
             decision = decide(tx, id_sequence)
             outcome.decision, outcome.witness, outcome.has_issued_id = decision, None, False
             self._write(tx, authority, decision, id_sequence, job, idempotent, outcome)
@@ -205,7 +205,7 @@ class Committer:
         A job may also be one that was only read, while its lane is this worker's: it is ours until
         somebody claims or changes it. `decide` receives the jobs that are still ours, and returns
         a decision for each by the job's id; if several change a record, only one may write it
-        (`decide_in_turn`). `reads` are as for `commit`. Raises the errors of `decide`, and
+        (`decide_sequentially`). `reads` are as for `commit`. Raises the errors of `decide`, and
         Unavailable.
         """
         id_sequence = self.id_sequence()
@@ -250,7 +250,7 @@ class Committer:
         return IdSequence(self._identifiers)
 
     def replay(self, authority: CommitAuthority, key: IdempotencyKey) -> None:
-        """Raise AlreadyResponded if the request was answered before, IdempotencyConflict if its
+        """Raise AlreadyResponded if the request had a response before, IdempotencyConflict if its
         key was used for another request, and Unavailable; return if it is new, or has no key.
         """
         idempotent = require_request(key)
@@ -264,8 +264,8 @@ class Committer:
         if stored is not None and stored.expires_at > self._clock.now():
             raise idempotent.replay(stored, self._key_ring)
 
-    def _require_unanswered(self, tx: Transaction, idempotent: IdempotentRequest) -> None:
-        """Raise like `replay` if another call has answered meanwhile; make room for the answer."""
+    def _require_no_response(self, tx: Transaction, idempotent: IdempotentRequest) -> None:
+        """Raise like `replay` if another call was first; make room for the response."""
         stored = tx.get(StoredResponse, idempotent.id)
         if stored is None:
             return
@@ -287,9 +287,9 @@ class Committer:
         written = _row_changes(authority, decision, id_sequence, job, now)
         write_rows(tx, [decision], [written, _fan_outs(authority, [written], id_sequence, now)])
         if idempotent is not None:
-            answer = idempotent.build_record(decision.result, self._clock.now(), self._key_ring)
-            tx.insert(answer)
-            outcome.witness = answer
+            response = idempotent.build_record(decision.result, self._clock.now(), self._key_ring)
+            tx.insert(response)
+            outcome.witness = response
         elif written.inserts:
             outcome.witness = written.inserts[0]
             outcome.has_issued_id = id_sequence.has_issued(written.inserts[0].id)

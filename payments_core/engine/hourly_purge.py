@@ -1,4 +1,4 @@
-"""The hourly purge of an environment: stored answers after their retention (contract §4), and the
+"""The hourly purge of an environment: stored responses after their retention (contract §4), and the
 hourly work of other rooms."""
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ are more."""
 
 
 class HourlyPurge:
-    """Deletes the expired answers of one environment, and does the steps of `others`."""
+    """Deletes the expired responses of one environment, and does the steps of `others`."""
 
     def __init__(self, ports: Ports, others: Sequence[PurgeStep] = ()) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
-        self._steps = (*others, self._delete_answers)
+        self._steps = (*others, self._delete_responses)
 
     def run(self, claimed: ClaimedJob) -> None:
         """Do each step; return soon while there is more to do, else in an hour.
@@ -73,8 +73,8 @@ class HourlyPurge:
             )
             return RETRY_MS
 
-    def _delete_answers(self, partition: str) -> bool:
-        """Delete a batch of expired answers; True if there may be more."""
+    def _delete_responses(self, partition: str) -> bool:
+        """Delete a batch of expired responses; True if there may be more."""
         now = self._clock.now()
         page = self._storage.read(
             partition,
@@ -86,7 +86,7 @@ class HourlyPurge:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             found = [tx.get(StoredResponse, old.id, for_update=True) for old in page.records]
             # Its key may have been used again meanwhile.
-            over = tuple(answer for answer in found if answer and answer.expires_at <= now)
+            over = tuple(response for response in found if response and response.expires_at <= now)
             return Decision(None, deletes=over)
 
         if page.records:

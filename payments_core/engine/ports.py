@@ -49,7 +49,7 @@ class Ports:
         *,
         entropy: Entropy = system_entropy,
         telemetry: Telemetry = NOOP_TELEMETRY,
-        answer_retention_ms: int = RETENTION_MS,
+        response_retention_ms: int = RETENTION_MS,
         guarded_clock: Clock | None = None,
         versions: Versions | None = None,
     ) -> Ports:
@@ -65,7 +65,7 @@ class Ports:
                 identifiers,
                 key_ring,
                 telemetry,
-                answer_retention_ms,
+                response_retention_ms,
             ),
             clock=clock,
             guarded_clock=guarded_clock,

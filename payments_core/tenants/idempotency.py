@@ -40,8 +40,8 @@ def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
 
     Keys belong to the principal of the `authority`, as in HTTP; both doors share them. A
     failure stores nothing, so the same key may be used again. An `IdempotentRequest` in place of
-    a key means that the caller renders the answer itself. Raises IdempotencyConflict for a key used
-    with other arguments or another operation.
+    a key means that the caller renders the response itself. Raises IdempotencyConflict for a key
+    used with other arguments or another operation.
     """
     signature = inspect.signature(operation)
 
@@ -57,16 +57,16 @@ def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
             authority,
             cast(str, key),
             _compute_fingerprint(operation, call),
-            committer.answer_retention_ms,
+            committer.response_retention_ms,
             partial(_render_result, operation, authority.api_version),
         )
         try:
-            return answer_once(
+            return respond_once(
                 partial(committer.replay, authority, request),
                 lambda: operation(*args, **{**kwargs, "idempotency_key": request}),  # type: ignore[arg-type]
             )
         except AlreadyResponded as earlier:
-            result: T = documents.decode_value(_result_type(operation), earlier.answer.body)
+            result: T = documents.decode_value(_result_type(operation), earlier.response.body)
             return result
 
     return run
@@ -90,11 +90,11 @@ def build_request(
     )
 
 
-def answer_once(replay: Callable[[], None], handle: Callable[[], T]) -> T:
-    """The result of `handle`, unless the call was answered before: then `replay` raises.
+def respond_once(replay: Callable[[], None], handle: Callable[[], T]) -> T:
+    """The result of `handle`, unless the call had a response before: then `replay` raises.
 
-    Another call may be answered meanwhile. The commit checks again; and so does a refusal, which
-    the other call may have caused.
+    Another call may store a response meanwhile. The commit checks again; and so does a refusal,
+    which the other call may have caused.
     """
     replay()
     try:

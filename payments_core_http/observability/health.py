@@ -27,13 +27,13 @@ class Health:
 
 def check_liveness(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The process answers; nothing else is checked."""
-    return call.answer(Health("ok"))
+    return call.respond(Health("ok"))
 
 
 def check_readiness(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """Storage answers too. Raises Unavailable if it does not."""
     service.check_ready()
-    return call.answer(Health("ready"))
+    return call.respond(Health("ready"))
 
 
 ROUTES = (
@@ -71,7 +71,7 @@ def with_bounded_readiness(service: PaymentsService) -> tuple[Route, ...]:
             asked.ask(READY_TIMEOUT_S)
         except TimeoutError as error:
             raise Unavailable() from error
-        return call.answer(Health("ready"))
+        return call.respond(Health("ready"))
 
     return tuple(
         evolve(route, handler=check_readiness_in_time)

@@ -103,7 +103,7 @@ class Operations:
         names += ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"]
         names += ["ETag"] * route.has_etag
         response = {
-            "description": _describe_answer(route.answers),
+            "description": _describe_response(route.answers),
             "headers": {name: {"$ref": HEADERS + name} for name in names},
             "content": {"application/json": {"schema": schema}},
         }
@@ -158,10 +158,10 @@ def _describe_route(route: Route) -> str:
     return " ".join(sentences)
 
 
-def _describe_answer(kind: Any) -> str:
-    """The description of the answer's class."""
+def _describe_response(kind: Any) -> str:
+    """The description of the response's class."""
     if isinstance(kind, ListOf):
-        return f"A page of: {_describe_answer(kind.view)}"
+        return f"A page of: {_describe_response(kind.view)}"
     kinds = get_args(kind) if get_origin(kind) is not None else (kind,)
     return " Or: ".join(describe(one) for one in kinds) or HTTPStatus.OK.phrase
 

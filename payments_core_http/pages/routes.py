@@ -79,7 +79,7 @@ def show_checkout(service: PaymentsService, call: PageCall) -> Response:
     headers = {**PAGE_HEADERS, "Content-Security-Policy": build_policy(built)}
     if built.view.left_ms is not None:  # also in a 304, whose reader may have slept
         headers["Payment-Left-Ms"] = str(built.view.left_ms)
-    return call.answer_tagged(
+    return call.respond_tagged(
         f'"{built.etag}"', built.api_version, headers, lambda: built.render(call.mode)
     )
 

@@ -63,7 +63,7 @@ def read_config(service: PaymentsService, call: ApiCall[None, None]) -> Response
     environment, key = call.authority.environment, call.authority.key
     assert key is not None
     assert key.kind != "publishable"  # which gives access to no route of v2
-    return call.answer(
+    return call.respond(
         PartnerConfig(
             appId=environment.app_id,
             environmentId=environment.id,

@@ -198,16 +198,16 @@ def read(service: Bench, call: ApiCall[None, None]) -> Response:
     thing = service.parts.ports.storage.read(call.authority.partition, lambda tx: tx.get(Thing, id))
     if thing is None:
         raise NotFound("payment")
-    return call.answer(view(thing))
+    return call.respond(view(thing))
 
 
 def list_(service: Bench, call: ApiCall[None, ThingsQuery]) -> Response:
     page = service.things.page(call.authority.partition, call.decode_position(), call.query.limit)
-    return call.answer_page(page, view)
+    return call.respond_page(page, view)
 
 
 def vault(service: Bench, call: ApiCall[None, None]) -> Response:
-    return call.answer(OpenedView(paymentId=call.payment_secret.subject))
+    return call.respond(OpenedView(paymentId=call.payment_secret.subject))
 
 
 def burst(service: Bench, call: ApiCall[None, None]) -> Response:

@@ -450,5 +450,5 @@ def answer_of(call: Callable[[], Any]) -> Response | None:
     try:
         call()
     except AlreadyResponded as earlier:
-        return earlier.answer
+        return earlier.response
     return None

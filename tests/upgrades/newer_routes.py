@@ -58,7 +58,7 @@ def list_screened(service: Any, call: ApiCall[None, Screenings]) -> Response:
             limit=call.query.limit,
         ),
     )
-    return call.answer_page(page, lambda payment: ScreenedView(id=payment.id))
+    return call.respond_page(page, lambda payment: ScreenedView(id=payment.id))
 
 
 def screen(service: Any, call: ApiCall[Screen, None]) -> Response:

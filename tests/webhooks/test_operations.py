@@ -193,7 +193,7 @@ def test_a_repeated_creation_is_answered_and_not_made_again() -> None:
     bench.names.table["partner.example"] = ("10.0.0.1",)  # what is true now does not matter
     with pytest.raises(AlreadyResponded) as raised:
         bench.endpoints.create(bench.authority, url=HOOK, idempotency_key=asked())
-    assert raised.value.answer.body.decode() == secret
+    assert raised.value.response.body.decode() == secret
     assert len(bench.endpoints.list(bench.authority).records) == 1
 
 

@@ -71,9 +71,9 @@ from payments_core.chains.outbox.sending import SendJobs, order_locks
 from payments_core.chains.port import ChainUnavailable
 from payments_core.engine.decision import Decision, StaleView, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
-from payments_core.engine.in_turn import decide_in_turn
 from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.ports import Ports
+from payments_core.engine.sequential_decisions import decide_sequentially
 from payments_core.errors import DependencyFailed
 from payments_core.storage.port import ClaimedJob, Transaction
 from payments_core.storage.reads import Get
@@ -183,7 +183,7 @@ class TransferJobs:
         self._committer.finish_all(
             authority,
             claimed,
-            partial(decide_in_turn, decide=decide),
+            partial(decide_sequentially, decide=decide),
             reads=order_locks([*owned, *transfers]),
         )
 

@@ -29,10 +29,10 @@ from payments_core.chains.port import ChainUnavailable, SignedTransaction
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
-from payments_core.engine.in_turn import decide_in_turn
 from payments_core.engine.jobs.execution import Handler
 from payments_core.engine.jobs.parking import describe_error
 from payments_core.engine.ports import Ports
+from payments_core.engine.sequential_decisions import decide_sequentially
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 from payments_core.storage.reads import Find, Get
@@ -279,7 +279,7 @@ class SendJobs:
                 self._committer.finish_all(
                     sent[0][0].authority,
                     [job.claimed for job, _ in sent],
-                    partial(decide_in_turn, decide=decide),
+                    partial(decide_sequentially, decide=decide),
                     reads=order_locks(locks),
                 )
         except Exception as error:

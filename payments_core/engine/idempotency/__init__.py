@@ -1,1 +1,1 @@
-"""Idempotency keys: one effect and one answer, however often a request comes (contract §4)."""
+"""Idempotency keys: one effect and one response, however often a request comes (contract §4)."""

@@ -1,4 +1,4 @@
-"""The stored answer of a request, and the idempotent part of a request."""
+"""The stored response to a request, and the idempotent part of a request."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Response:
 
 
 class AlreadyResponded(Exception):
-    """The request was answered before; here is the answer. Not an error, but an early return."""
+    """The request had a response before; here it is. Not an error, but an early return."""
 
-    def __init__(self, answer: Response) -> None:
-        super().__init__("already answered")
-        self.answer = answer
+    def __init__(self, response: Response) -> None:
+        super().__init__("already responded")
+        self.response = response
 
 
 @attrs.frozen(kw_only=True, slots=False)
 class StoredResponse(Record):
-    """The answer under an id made from principal and key; the body is sealed to that id.
+    """The response under an id made from principal and key; the body is sealed to that id.
 
     So is the request's fingerprint, together with the body: a reader of a bank account's rows
     knows all of the request except its number, and could try numbers until one matches.
@@ -69,7 +69,7 @@ class StoredResponse(Record):
 
 
 def response_id(partition: str, principal: str, key: str) -> str:
-    """The id of the answer to a request with that key.
+    """The id of the response to a request with that key.
 
     It is made from environment, principal and key, never from a secret or token: a rotated key or
     a refreshed token must not break a retry.
@@ -83,8 +83,8 @@ class IdempotentRequest:
     """The part of a request that makes it safe to repeat.
 
     `id` is made from the principal and the key, `fingerprint` from the request. `render` is pure:
-    it turns the operation's result into the answer, inside the transaction that stores both.
-    `answered` is the answer that was stored.
+    it turns the operation's result into the response, inside the transaction that stores both.
+    `response` is the one that was stored.
     """
 
     checked_by_class: ClassVar[bool] = True
@@ -96,22 +96,21 @@ class IdempotentRequest:
     response: Response | None = None
 
     def build_record(self, result: Any, now: Instant, key_ring: KeyRing) -> StoredResponse:
-        """The record of this request's answer."""
-        answer = self.render(result)
-        self.response = answer
-        sealed = key_ring.seal(SEAL_PURPOSE, self.id, _pack(self.fingerprint, answer.body))
+        """The record of this request's response."""
+        response = self.response = self.render(result)
+        sealed = key_ring.seal(SEAL_PURPOSE, self.id, _pack(self.fingerprint, response.body))
         return StoredResponse(
             id=self.id,
             fingerprint=_SEALED,
-            status=answer.status,
+            status=response.status,
             sealed_body=base64.b64encode(sealed).decode(),
-            api_version=answer.api_version,
+            api_version=response.api_version,
             created_at=now,
             expires_at=now + self.retention_ms,
         )
 
     def replay(self, stored: StoredResponse, key_ring: KeyRing) -> AlreadyResponded:
-        """Return early with the stored answer. Raises IdempotencyConflict for another request."""
+        """Return early with the stored response. Raises IdempotencyConflict for another request."""
         opened = key_ring.open(SEAL_PURPOSE, stored.id, base64.b64decode(stored.sealed_body))
         fingerprint, packed = stored.fingerprint, opened
         if fingerprint == _SEALED:
@@ -128,7 +127,7 @@ IdempotencyKey = (
     Annotated[str, Meta(pattern=KEY_PATTERN, extra={"rule": KEY_RULE})] | IdempotentRequest | None
 )
 """The key of a call, as its caller chose it, or None. An operation is `once_per_key`, so
-its body receives the request made of it; a caller that renders answers itself passes that."""
+its body receives the request made of it; a caller that renders responses itself passes that."""
 
 
 def require_request(key: IdempotencyKey) -> IdempotentRequest | None:
@@ -149,8 +148,8 @@ def _unpack(opened: bytes) -> tuple[str, bytes]:
 
 
 def _compress(body: bytes) -> bytes:
-    """Large answers are compressed: sealed and in base64, the largest would not fit a document, and
-    those with much metadata would be most of what an environment stores."""
+    """Large responses are compressed: sealed and in base64, the largest would not fit a document,
+    and those with much metadata would be most of what an environment stores."""
     if len(body) < _COMPRESS_FROM_BYTES:
         return b"-" + body
     return b"z" + zlib.compress(body, level=1)

@@ -1,7 +1,7 @@
 """Requests in progress in this process, so that two with one key do not both do the work.
 
-Correctness does not depend on it: the stored answer's unique id ensures it, across processes too.
-It saves the second caller the work, and lets it wait for the first caller's answer (contract §4).
+Correctness does not depend on it: the stored response's unique id ensures it, across processes too.
+It saves the second caller the work, and lets it wait for the first caller's response (contract §4).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SingleFlight:
     def acquire(self, key: str) -> Iterator[None]:
         """Be the only one inside with this key, waiting for another if necessary.
 
-        Look up the answer inside: the previous caller may have stored it, or may have failed and
+        Look up the response inside: the previous caller may have stored it, or may have failed and
         stored nothing. Raises IdempotencyInProgress when no seat to wait is
         free, or the wait timed out.
         """

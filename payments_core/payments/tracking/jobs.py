@@ -30,8 +30,8 @@ from payments_core.chains.port import (
 from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
-from payments_core.engine.in_turn import decide_in_turn
 from payments_core.engine.ports import Ports
+from payments_core.engine.sequential_decisions import decide_sequentially
 from payments_core.errors import DependencyFailed
 from payments_core.payments.details import lock_payment, lock_vault_option
 from payments_core.payments.funding import lifecycle as funding
@@ -139,7 +139,7 @@ class ReceiptJobs:
         self._committer.finish_all(
             authority,
             [case.claimed for case, _ in news],
-            partial(decide_in_turn, decide=decide),
+            partial(decide_sequentially, decide=decide),
             reads=[
                 *(lock for case, _ in news for lock in case.locks),
                 *sorted(set(balances), key=lambda balance: balance.id),

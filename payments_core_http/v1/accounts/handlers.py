@@ -58,7 +58,7 @@ def check_username(
         username=username,
         available=call.resources.accounts.is_handle_free(username),
     )
-    return call.answer(views.UsernameAvailabilityAnswer(data=data, requestId=call.request_id))
+    return call.respond(views.UsernameAvailabilityAnswer(data=data, requestId=call.request_id))
 
 
 def set_username(service: PaymentsService, call: ApiCall[bodies.ChooseUsername, None]) -> Response:
@@ -118,13 +118,13 @@ def generate_address(
     """The account's deposit address on a chain."""
     issued = call.resources.deposits.issue_address(call.body.userId, call.body.chainId)
     data = views.generated_address(issued.address)
-    return call.answer(views.GeneratedAddressAnswer(data=data, requestId=call.request_id))
+    return call.respond(views.GeneratedAddressAnswer(data=data, requestId=call.request_id))
 
 
 def read_user(service: PaymentsService, call: ApiCall[None, bodies.NamedUser]) -> Response:
     """An account by its id or its username."""
     details = find_user(service, call, call.query.userId, call.query.username)
-    return call.answer(
+    return call.respond(
         views.MoneyAccountAnswer(data=views.money_account(details), requestId=call.request_id)
     )
 
@@ -134,7 +134,7 @@ def read_address_owner(
 ) -> Response:
     """The account that a wallet address is linked to."""
     details = call.resources.accounts.find_by_wallet(call.query.address)
-    return call.answer(
+    return call.respond(
         views.AddressOwnerAnswer(data=views.address_owner(details), requestId=call.request_id)
     )
 
@@ -142,7 +142,7 @@ def read_address_owner(
 def resolve(service: PaymentsService, call: ApiCall[None, bodies.UserPaymentAddress]) -> Response:
     """The account behind a payment address."""
     details = find_user(service, call, None, None, call.query.paymentAddress)
-    return call.answer(
+    return call.respond(
         views.ResolvedAddressAnswer(data=views.resolved_address(details), requestId=call.request_id)
     )
 
@@ -151,7 +151,9 @@ def read_kyc(service: PaymentsService, call: ApiCall[None, bodies.AnyNameOfUser]
     """Whether an account is verified."""
     query = call.query
     details = find_user(service, call, query.userId, query.username, query.paymentAddress)
-    return call.answer(views.KycDoneAnswer(data=views.kyc_done(details), requestId=call.request_id))
+    return call.respond(
+        views.KycDoneAnswer(data=views.kyc_done(details), requestId=call.request_id)
+    )
 
 
 def find_user(

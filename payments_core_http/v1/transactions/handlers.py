@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def read(service: PaymentsService, call: ApiCall[None, bodies.OneTransaction]) -> Response:
     """A transaction."""
     found = call.resources.legacy.read_transaction(call.query.transactionId)
-    return call.answer(
+    return call.respond(
         views.TransactionAnswer(data=views.transaction(found), requestId=call.request_id)
     )
 
@@ -32,4 +32,4 @@ def list_(service: PaymentsService, call: ApiCall[None, bodies.TransactionsQuery
         limit=query.limit,
     )
     data = views.transactions(found, page=query.page, limit=query.limit)
-    return call.answer(views.TransactionsAnswer(data=data, requestId=call.request_id))
+    return call.respond(views.TransactionsAnswer(data=data, requestId=call.request_id))

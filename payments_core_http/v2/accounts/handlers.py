@@ -37,7 +37,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateAccount, None]) 
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An account."""
-    return call.answer(views.account(call.resources.accounts.read(call.path["accountId"])))
+    return call.respond(views.account(call.resources.accounts.read(call.path["accountId"])))
 
 
 def list_accounts(service: PaymentsService, call: ApiCall[None, bodies.ListAccounts]) -> Response:
@@ -47,7 +47,7 @@ def list_accounts(service: PaymentsService, call: ApiCall[None, bodies.ListAccou
         after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.answer_page(page, views.account)
+    return call.respond_page(page, views.account)
 
 
 def change(service: PaymentsService, call: ApiCall[bodies.ChangeAccount, None]) -> Response:
@@ -90,7 +90,7 @@ def set_handle(service: PaymentsService, call: ApiCall[bodies.Handle, None]) -> 
 def read_capabilities(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """Which bank flows the account may use."""
     account_id = call.path["accountId"]
-    return call.answer(
+    return call.respond(
         views.capabilities(account_id, call.resources.accounts.read_capabilities(account_id))
     )
 
@@ -98,7 +98,7 @@ def read_capabilities(service: PaymentsService, call: ApiCall[None, None]) -> Re
 def read_balances(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """What the account's vaults hold."""
     account_id = call.path["accountId"]
-    return call.answer(
+    return call.respond(
         views.balances(account_id, call.resources.accounts.read_balances(account_id))
     )
 

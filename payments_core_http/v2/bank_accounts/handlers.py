@@ -34,7 +34,7 @@ def read_requirements(service: PaymentsService, call: ApiCall[None, None]) -> Re
     """What a new bank account needs."""
     account_id = call.path["accountId"]
     found = call.resources.bank_accounts.read_requirements(account_id)
-    return call.answer(views.bank_account_requirements(account_id, found))
+    return call.respond(views.bank_account_requirements(account_id, found))
 
 
 def add(service: PaymentsService, call: ApiCall[bodies.AddBankAccount, None]) -> Response:
@@ -71,4 +71,4 @@ def list_bank_accounts(service: PaymentsService, call: ApiCall[None, PageQuery])
     page = call.resources.bank_accounts.list(
         call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.answer_page(page, views.bank_account)
+    return call.respond_page(page, views.bank_account)

@@ -24,7 +24,7 @@ def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     assert authority.session is not None
     details = call.resources.accounts.read(authority.account_id)
     permissions = effective_permissions(authority.environment, authority.session)
-    return call.answer(views.own_account(details, permissions))
+    return call.respond(views.own_account(details, permissions))
 
 
 def create_payment(
@@ -60,7 +60,7 @@ def list_payments(service: PaymentsService, call: ApiCall[None, PageQuery]) -> R
         after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.answer_page(
+    return call.respond_page(
         page, lambda details: views.recipient_payment(details, service.parts.links)
     )
 
@@ -70,7 +70,7 @@ def read_payment(service: PaymentsService, call: ApiCall[None, None]) -> Respons
     own, links = call.authority.account_id, service.parts.links
     details = call.resources.payments.read(call.path["paymentId"])
     if details.payment.destination.account_id == own:
-        return call.answer_from(details, lambda known: views.recipient_payment(known, links))
+        return call.respond_from(details, lambda known: views.recipient_payment(known, links))
     if call.caller.payment_secret is not None:
-        return call.answer_from((details, own), lambda known: views.payer_payment(*known, links))
+        return call.respond_from((details, own), lambda known: views.payer_payment(*known, links))
     raise NotFound("payment")

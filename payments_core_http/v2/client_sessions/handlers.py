@@ -40,4 +40,4 @@ def revoke(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 def exchange(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An access token for a session token, which is consumed."""
     exchanged = service.client_tokens.exchange(call.session_token, mode=call.mode)
-    return call.answer(views.access_token(exchanged))
+    return call.respond(views.access_token(exchanged))

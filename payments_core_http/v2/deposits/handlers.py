@@ -51,7 +51,7 @@ def list_deposits(service: PaymentsService, call: ApiCall[None, bodies.DepositsQ
         after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.answer_page(page, views.deposit)
+    return call.respond_page(page, views.deposit)
 
 
 def send_back(service: PaymentsService, call: ApiCall[bodies.ReturnDeposit, None]) -> Response:
@@ -85,4 +85,4 @@ def _list_addresses(
     page = call.resources.deposits.list_addresses(
         account_id, after=call.decode_position(), limit=call.query.limit
     )
-    return call.answer_page(page, views.address)
+    return call.respond_page(page, views.address)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A session with its dispute."""
     found = call.resources.sessions.read(call.path["sessionId"])
-    return call.answer(views.session(found, call.request_id))
+    return call.respond(views.session(found, call.request_id))
 
 
 def flag(service: PaymentsService, call: ApiCall[bodies.FlagDispute, None]) -> Response:

@@ -18,7 +18,7 @@ def read_requirements(service: PaymentsService, call: ApiCall[None, None]) -> Re
     """What a new on-ramp needs."""
     account_id = call.path["accountId"]
     found = call.resources.onramps.read_requirements(account_id)
-    return call.answer(views.onramp_requirements(account_id, found))
+    return call.respond(views.onramp_requirements(account_id, found))
 
 
 def add(service: PaymentsService, call: ApiCall[bodies.AddOnrampAccount, None]) -> Response:
@@ -46,7 +46,7 @@ def list_onramps(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Re
     page = call.resources.onramps.list(
         call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.answer_page(page, views.onramp_account)
+    return call.respond_page(page, views.onramp_account)
 
 
 def read_instructions(service: PaymentsService, call: ApiCall[None, None]) -> Response:
@@ -54,7 +54,7 @@ def read_instructions(service: PaymentsService, call: ApiCall[None, None]) -> Re
     found = call.resources.onramps.read_instructions(
         call.path["accountId"], call.path["onrampBankAccountId"]
     )
-    return call.answer(views.deposit_instructions(found))
+    return call.respond(views.deposit_instructions(found))
 
 
 def list_transactions(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
@@ -65,4 +65,4 @@ def list_transactions(service: PaymentsService, call: ApiCall[None, PageQuery]) 
         after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.answer_page(page, views.bank_transaction)
+    return call.respond_page(page, views.bank_transaction)

@@ -35,13 +35,13 @@ def list_options(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Re
     start = int(position[0] or 0) if position else 0
     end = start + call.query.limit
     following = (end,) if end < len(options) else None
-    return call.answer_page(Page(options[start:end], following), views.funded_option)
+    return call.respond_page(Page(options[start:end], following), views.funded_option)
 
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An option with its funding operation."""
     details = call.resources.options.read(call.path["paymentId"], call.path["optionId"])
-    return call.answer(views.funded_option(details))
+    return call.respond(views.funded_option(details))
 
 
 def refresh(service: PaymentsService, call: ApiCall[None, None]) -> Response:

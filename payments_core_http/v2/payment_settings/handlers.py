@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def read_payment_settings(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The settings, or the defaults."""
-    return call.answer(views.payment_settings(call.resources.payment_settings.read()))
+    return call.respond(views.payment_settings(call.resources.payment_settings.read()))
 
 
 def replace_payment_settings(

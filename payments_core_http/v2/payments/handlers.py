@@ -41,7 +41,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.AnyPayment, None]) -> 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A Payment with all its fields."""
     details = call.resources.payments.read(call.path["paymentId"])
-    return call.answer_from(details, lambda known: views.payment(known, service.parts.links))
+    return call.respond_from(details, lambda known: views.payment(known, service.parts.links))
 
 
 def list_payments(service: PaymentsService, call: ApiCall[None, bodies.ListPayments]) -> Response:
@@ -57,7 +57,7 @@ def list_payments(service: PaymentsService, call: ApiCall[None, bodies.ListPayme
         after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.answer_page(page, lambda details: views.payment(details, service.parts.links))
+    return call.respond_page(page, lambda details: views.payment(details, service.parts.links))
 
 
 def cancel(service: PaymentsService, call: ApiCall[None, None]) -> Response:
@@ -96,7 +96,7 @@ def read_receipts(service: PaymentsService, call: ApiCall[None, PageQuery]) -> R
         limit=call.query.limit,
     )
     page, payment = receipts_with_journal.receipts, receipts_with_journal.payment
-    return call.answer(
+    return call.respond(
         receipt_views.ReceiptsView(
             data=tuple(option_views.receipt(item, payment) for item in page.records),
             **call.page_fields(page.next),

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 def read_payment(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The Payment, with its direct options."""
     details = call.resources.public_payments.read(call.path["paymentId"])
-    return call.answer(public_views.payment(details))
+    return call.respond(public_views.payment(details))
 
 
 def read_state(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The state of the Payment, for polling; the tag changes when anything of it does."""
     state = call.resources.public_payments.read_state(call.path["paymentId"])
-    return call.answer_with_etag(public_views.state(state))
+    return call.respond_with_etag(public_views.state(state))
 
 
 def list_methods(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The ways to pay without an account."""
     payment_id = call.path["paymentId"]
     offered = call.resources.public_payments.list_methods(payment_id)
-    return call.answer(public_views.methods(payment_id, offered))
+    return call.respond(public_views.methods(payment_id, offered))
 
 
 def create_option(
@@ -55,7 +55,7 @@ def create_option(
 def read_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An option, with where to send what."""
     details = call.resources.public_options.read(call.path["paymentId"], call.path["optionId"])
-    return call.answer(direct_option_views.payment_option(details))
+    return call.respond(direct_option_views.payment_option(details))
 
 
 def select_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
@@ -103,5 +103,5 @@ def exchange_link(service: PaymentsService, call: ApiCall[None, None]) -> Respon
     """The client secret of a link's Payment. The page that asks must not pass its address on."""
     service.refresh()  # the one call without a credential that asks what time it is
     exchanged = service.checkout.exchange_link(call.path["code"], mode=call.mode)
-    answer = call.answer(public_views.exchanged_link(exchanged))
+    answer = call.respond(public_views.exchanged_link(exchanged))
     return evolve(answer, headers={"Referrer-Policy": "no-referrer"})

@@ -31,4 +31,4 @@ def list_refunds(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Re
     page = call.resources.payments.list_refunds(
         call.path["paymentId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.answer_page(page, views.refund)
+    return call.respond_page(page, views.refund)

@@ -20,4 +20,4 @@ def list_requests(service: PaymentsService, call: ApiCall[None, bodies.ListReque
         limit=call.query.limit,
         after=call.decode_position(),
     )
-    return call.answer_page(page, views.request)
+    return call.respond_page(page, views.request)

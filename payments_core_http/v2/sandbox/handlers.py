@@ -27,7 +27,7 @@ def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
         ),
         failures=tuple(views.armed_failure(armed) for armed in sandbox.list_failures()),
     )
-    return call.answer(view)
+    return call.respond(view)
 
 
 def fund(service: PaymentsService, call: ApiCall[bodies.Fund, None]) -> Response:

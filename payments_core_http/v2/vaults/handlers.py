@@ -23,7 +23,7 @@ def list_vaults(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Res
     page = call.resources.vaults.list(
         call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.answer_page(page, views.vault)
+    return call.respond_page(page, views.vault)
 
 
 def provision(service: PaymentsService, call: ApiCall[bodies.ProvisionVault, None]) -> Response:
@@ -44,7 +44,7 @@ def read_policy(service: PaymentsService, call: ApiCall[None, bodies.PolicyQuery
         call.path["vaultId"],
         policy_version=call.query.version,
     )
-    return call.answer(views.policy(found))
+    return call.respond(views.policy(found))
 
 
 def replace_policy(service: PaymentsService, call: ApiCall[bodies.ReplacePolicy, None]) -> Response:
@@ -73,7 +73,7 @@ def replace_policy(service: PaymentsService, call: ApiCall[bodies.ReplacePolicy,
 def read_yield_settings(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A vault's yield settings."""
     found = call.resources.vaults.read_yield_settings(call.path["accountId"], call.path["vaultId"])
-    return call.answer(views.yield_settings(found))
+    return call.respond(views.yield_settings(found))
 
 
 def replace_yield_settings(
@@ -97,7 +97,7 @@ def list_mandates(service: PaymentsService, call: ApiCall[None, PageQuery]) -> R
     page = call.resources.mandates.list(
         call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.answer_page(page, views.mandate)
+    return call.respond_page(page, views.mandate)
 
 
 def create_mandate(service: PaymentsService, call: ApiCall[bodies.CreateMandate, None]) -> Response:

@@ -30,4 +30,4 @@ def list_verifications(service: PaymentsService, call: ApiCall[None, PageQuery])
     page = call.resources.verifications.list(
         call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.answer_page(page, views.verification)
+    return call.respond_page(page, views.verification)

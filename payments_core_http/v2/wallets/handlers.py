@@ -51,7 +51,7 @@ def list_wallets(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Re
     page = call.resources.wallets.list(
         call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.answer_page(page, views.wallet)
+    return call.respond_page(page, views.wallet)
 
 
 def remove(service: PaymentsService, call: ApiCall[None, None]) -> Response:

@@ -40,7 +40,7 @@ def list_endpoints(service: PaymentsService, call: ApiCall[None, PageQuery]) -> 
     """The endpoints, what can be subscribed to, and what receivers may rely on."""
     page = call.resources.webhooks.list(limit=call.query.limit, after=call.decode_position())
     environment = call.authority.environment
-    return call.answer(
+    return call.respond(
         views.EndpointsView(
             webhookEndpoints=tuple(views.endpoint(item, environment) for item in page.records),
             eventCatalog=views.event_types(service.settings.versions, call.caller.api_version),
@@ -53,7 +53,7 @@ def list_endpoints(service: PaymentsService, call: ApiCall[None, PageQuery]) -> 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An endpoint."""
     health = call.resources.webhooks.read_health(call.path["webhookId"])
-    return call.answer(views.endpoint_with_health(health, call.authority.environment))
+    return call.respond(views.endpoint_with_health(health, call.authority.environment))
 
 
 def change(service: PaymentsService, call: ApiCall[bodies.ChangeWebhook, None]) -> Response:
@@ -89,7 +89,7 @@ def list_deliveries(service: PaymentsService, call: ApiCall[None, PageQuery]) ->
     endpoint, page = call.resources.webhooks.list_deliveries(
         call.path["webhookId"], limit=call.query.limit, after=call.decode_position()
     )
-    return call.answer(
+    return call.respond(
         views.DeliveriesView(
             webhookEndpoint=views.EndpointState(id=endpoint.id, status=endpoint.status),
             deliveries=tuple(map(views.delivery, page.records)),
@@ -142,13 +142,13 @@ def list_events(service: PaymentsService, call: ApiCall[None, bodies.ListEvents]
         after=call.decode_position(),
         limit=query.limit,
     )
-    return call.answer_page(page, lambda one: views.event(one, service.settings.versions))
+    return call.respond_page(page, lambda one: views.event(one, service.settings.versions))
 
 
 def read_event(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An event."""
     record = call.resources.events.read(call.path["eventId"])
-    return call.answer(views.event(record, service.settings.versions))
+    return call.respond(views.event(record, service.settings.versions))
 
 
 def resend(service: PaymentsService, call: ApiCall[bodies.ResendEvent, None]) -> Response:

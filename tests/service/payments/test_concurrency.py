@@ -98,7 +98,7 @@ def test_an_idempotency_key_has_one_effect_however_many_use_it(world: World) -> 
         [lambda: world.authorize(option, idempotency_key=once("authorize-1"))] * THREADS
     )
     assert kinds(outcomes) == {"OptionDetails": 1, "AlreadyResponded": THREADS - 1}
-    answers = {item.answer for item in outcomes if isinstance(item, AlreadyResponded)}
+    answers = {item.response for item in outcomes if isinstance(item, AlreadyResponded)}
     assert len(answers) == 1
     assert world.held()[1] == atomic("25")
     assert world.event_names(option.payment.id)["payment.processing"] == 1

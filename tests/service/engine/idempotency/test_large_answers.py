@@ -91,7 +91,7 @@ def test_no_answer_shows_its_body_when_it_is_logged(memory_world: World) -> None
     assert idempotent.response == Response(201, body, "2026-09-09")
     with pytest.raises(AlreadyResponded) as earlier:
         answer_with(memory_world, body)
-    for shown in (idempotent, idempotent.response, earlier.value.answer, stored(memory_world)):
+    for shown in (idempotent, idempotent.response, earlier.value.response, stored(memory_world)):
         assert "dont_show_me" not in repr(shown)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
-from payments_core.engine.in_turn import DecideOne, decide_in_turn
+from payments_core.engine.sequential_decisions import DecideOne, decide_sequentially
 from payments_core.errors import Unavailable
 from payments_core.storage.port import ClaimedJob, Transaction
 from payments_core.storage.records import Collection, Index, Record
@@ -48,7 +48,7 @@ def commit(bench: Bench, subjects: str, decide: DecideOne) -> None:
         lane_concurrency=1,
     )  # fmt: skip
     ordered = sorted(claimed, key=lambda item: item.job.subject)
-    bench.committer.finish_all(AUTHORITY, ordered, partial(decide_in_turn, decide=decide))
+    bench.committer.finish_all(AUTHORITY, ordered, partial(decide_sequentially, decide=decide))
 
 
 def locked(tx: Transaction, id: str = "purse") -> Purse:

@@ -1,8 +1,8 @@
 """Decisions of several jobs for one commit, each based on the decisions before it.
 
-Jobs of an environment that are done together may change one record in turn: the reservations of
-several Payments are in one vault's balance. So each decision sees the transaction as those
-before it will leave it, and of each record the last version is written.
+Jobs of an environment that are done together may change one record, one after the other: the
+reservations of several Payments are in one vault's balance. So each decision sees the transaction
+as those before it will leave it, and of each record the last version is written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DecideOne = Callable[[Transaction, IdSequence, ClaimedJob], Decision[Any]]
 _Key = tuple[type[Record], str]
 
 
-def decide_in_turn(
+def decide_sequentially(
     tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob], decide: DecideOne
 ) -> dict[str, Decision[Any]]:
     """A decision for each job by its id, for `Committer.finish_all`.
