@@ -19,6 +19,7 @@ def compute_fingerprint(record_types: Iterable[type[Record]], own: Mapping[str, 
             [attrs.astuple(index) for index in kind.collection.indexes],
             [(unique.name, unique.columns) for unique in kind.collection.uniques],
             [attrs.astuple(lookup) for lookup in kind.collection.lookups],
+            sorted(kind.collection.takes_over),
         ]
         for kind in record_types
     }

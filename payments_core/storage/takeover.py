@@ -26,5 +26,14 @@ def convert_row(kind: type[Record], convert: Upgrade, body: str) -> tuple[tuple[
     return kind.collection.values(record), documents.encode(record).decode()
 
 
+def make_tombstone(kind: type[Record], earlier: str) -> str:
+    """The name and the query of a view in place of an earlier collection's table.
+
+    A process of the earlier release fails then, as it cannot make its table again when it starts:
+    it would write there, where nobody reads. The view has none of the columns that it uses.
+    """
+    return f'"{earlier}" AS SELECT 1 AS taken_over_by_{kind.collection.name}'
+
+
 def _no_values(kind: type[Record]) -> tuple[Value, ...]:
     return (None,) * len(kind.collection.columns)

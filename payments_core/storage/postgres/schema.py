@@ -1,10 +1,11 @@
 """The tables of the collections in PostgreSQL, and their migration while others work.
 
 Migrations only add: tables, columns filled from the stored bodies, indexes. Only a collection that
-another one takes over is gone at once, with its rows moved. One process at a time does it, under
-the lock of a row that another connection holds meanwhile. Each step is a separate transaction, or
-none at all, and checks itself whether it was done: a process killed in the middle is followed by
-another that continues. Requests wait for none of them longer than `DDL_LOCK_MS`.
+another one takes over is gone at once, with its rows moved: a view has its name. One process at a
+time does it, under the lock of a row that another connection holds meanwhile. Each step is a
+separate transaction, or none at all, and checks itself whether it was done: a process killed in the
+middle is followed by another that continues. Requests wait for none of them longer than
+`DDL_LOCK_MS`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from payments_core.storage.postgres.indexes import (
     indexes_of,
 )
 from payments_core.storage.postgres.lock_retry import DDL_LOCK_MS, retry_on_lock
-from payments_core.storage.postgres.takeover import take_over_rows
+from payments_core.storage.postgres.takeover import leave_tombstone, take_over_rows
 from payments_core.storage.records import Collection, Record
 from payments_core.storage.schema_fingerprint import compute_fingerprint
 
@@ -113,8 +114,9 @@ def migrate_schema(connection: Connection, record_types: Sequence[type[Record]])
             backfill_columns(connection, kind)
         for name in unfilled:
             _comment_column(connection, kind.collection, name, "NULL")
-        for earlier in kind.collection.takes_over.keys() & found.keys():
-            retry_on_lock(partial(take_over_rows, connection, kind, earlier))
+        for earlier in kind.collection.takes_over:
+            change = take_over_rows if earlier in found else leave_tombstone
+            retry_on_lock(partial(change, connection, kind, earlier))
     create_indexes(connection, record_types)
 
 

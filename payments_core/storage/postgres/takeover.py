@@ -1,7 +1,7 @@
 """Moves the rows of an earlier collection into the one that takes it over.
 
-All of them move in one transaction, which also drops the earlier table: a killed process has moved
-none. A process of the earlier release fails afterwards, and cannot write where nobody reads.
+All of them move in one transaction, which also puts a view in the place of the earlier table: a
+killed process has moved none. A process of the earlier release fails afterwards.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from payments_core.storage.records import Record
-from payments_core.storage.takeover import convert_row
+from payments_core.storage.takeover import convert_row, make_tombstone
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -19,7 +19,7 @@ _PAGE = 500
 
 
 def take_over_rows(connection: Connection, kind: type[Record], earlier: str) -> None:
-    """Move all rows of an earlier collection into that of `kind`, and drop its table."""
+    """Move all rows of an earlier collection into that of `kind`, and replace its table."""
     collection = kind.collection
     convert = collection.takes_over[earlier]
     names = "".join(f', "{column}"' for column in collection.columns)
@@ -42,3 +42,9 @@ def take_over_rows(connection: Connection, kind: type[Record], earlier: str) -> 
                 moved.append((partition, id, version, *values, converted))
             cursor.executemany(insert, moved)
         cursor.execute(f'DROP TABLE "{earlier}"'.encode())
+        leave_tombstone(connection, kind, earlier)
+
+
+def leave_tombstone(connection: Connection, kind: type[Record], earlier: str) -> None:
+    """Make the view that has the place of an earlier collection's table."""
+    connection.execute(f"CREATE OR REPLACE VIEW {make_tombstone(kind, earlier)}".encode())

@@ -2,7 +2,7 @@
 
 Migrations only add: tables, columns filled from the stored bodies, indexes. So the previous release
 can continue writing while the next one starts. Undeclared ones are dropped at the end. Only a
-collection that another one takes over is gone at once, with its rows moved.
+collection that another one takes over is gone at once, with its rows moved: a view has its name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.records import Collection, Record
 from payments_core.storage.schema_fingerprint import compute_fingerprint
 from payments_core.storage.table_indexes import table_indexes_of
-from payments_core.storage.takeover import convert_row
+from payments_core.storage.takeover import convert_row, make_tombstone
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -73,8 +73,10 @@ def migrate_schema(connection: sqlite3.Connection, record_types: Sequence[type[R
         database.table(SCHEMA_TABLE).create({"id": int, "fingerprint": str}, pk="id")
     for kind in record_types:
         _migrate_table(database, kind)
-        for earlier in kind.collection.takes_over.keys() & set(database.table_names()):
-            _take_over(connection, kind, earlier)
+        for earlier in kind.collection.takes_over:
+            if earlier in database.table_names():
+                _take_over(connection, kind, earlier)
+            connection.execute(f"CREATE VIEW IF NOT EXISTS {make_tombstone(kind, earlier)}")
     for name, columns in _CLAIM_INDEXES.items():
         connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON jobs {columns}")
     connection.execute(

@@ -58,12 +58,17 @@ def opened(url: str, kinds: Any) -> PostgresStorage:
     return storage
 
 
-def test_a_schema_holds_tables_and_indexes_and_nothing_else(url: str) -> None:
+def test_a_schema_holds_tables_indexes_and_views_of_what_was_taken_over_and_nothing_else(
+    url: str,
+) -> None:
     opened(url, ALL_KINDS).close()
     schema = "current_schema()::regnamespace"
     kinds = f"SELECT DISTINCT relkind::text FROM pg_class WHERE relnamespace = {schema}"
-    assert {kind for (kind,) in ask(url, kinds)} == {"r", "i"}
-    tables = f"(SELECT oid FROM pg_class WHERE relnamespace = {schema})"
+    assert {kind for (kind,) in ask(url, kinds)} == {"r", "i", "v"}
+    views = f"SELECT relname FROM pg_class WHERE relkind = 'v' AND relnamespace = {schema}"
+    taken_over = {(name,) for kind in ALL_KINDS for name in kind.collection.takes_over}
+    assert set(ask(url, views)) == taken_over
+    tables = f"(SELECT oid FROM pg_class WHERE relkind <> 'v' AND relnamespace = {schema})"
     for sql in (
         f"SELECT 1 FROM pg_proc WHERE pronamespace = {schema}",
         f"SELECT 1 FROM pg_trigger WHERE tgrelid IN {tables}",
