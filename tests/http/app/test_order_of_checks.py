@@ -179,7 +179,7 @@ def test_each_fault_has_an_answer_of_its_own(kind: type[Case]) -> None:
 
 @pytest.mark.parametrize(("kind", "earlier", "later"), TABLE)
 def test_the_earlier_check_answers(kind: type[Case], earlier: Fault, later: Fault) -> None:
-    assert answer_of(kind, earlier, later) == earlier.response
+    assert answer_of(kind, earlier, later) == earlier.answer
 
 
 def test_every_pair_that_is_left_out_is_one() -> None:

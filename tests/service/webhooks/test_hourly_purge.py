@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from payments_core.clock import DAY, HOUR, SECOND
-from payments_core.engine.idempotency.expiry import PURGE, RETRY_MS, HourlyPurge
+from payments_core.engine.hourly_purge import PURGE, RETRY_MS, HourlyPurge
 from payments_core.engine.idempotency.record import IdempotentRequest, Response, StoredResponse
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import StorageUnavailable
