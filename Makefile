@@ -1,4 +1,4 @@
-# The one front door. `make` alone lists what there is.
+# Every task of the project. `make` alone lists what there is.
 # Paths are relative, so that a checkout in a folder with a space in its name works.
 
 PYTHON ?= python3
@@ -109,13 +109,13 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 # the longest suites first, so that short ones are left for the end, when cores would be idle; what
 # the gate does not need is not measured, because that would double its time. Tidiness is in
 # suite-rest.
-SUITES := suite-http suite-doors suite-measured suite-chains suite-storages suite-rest \
+SUITES := suite-http suite-adapters suite-measured suite-chains suite-storages suite-rest \
 	suite-deployed suite-fuzz suite-reports suite-sqlite suite-citus suite-weak
 # Suites wait for processes and clocks much of their time, so three keep two cores busy.
 # The suites for a newcomer: the laws, every operation on the weak storage, every route over WSGI, the
 # promises of the storages that need no server, webhooks, and the examples. No browser, no server's
 # program and no storm.
-PROOF := proof-doors proof-http proof-service proof-core
+PROOF := proof-rest proof-http proof-service proof-core
 SUITES_AT_A_TIME ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BESIDE ?=
 MEASURED := coverage run -m
@@ -125,7 +125,7 @@ LIFECYCLES := tests/webhooks/test_lifecycle.py tests/webhooks/test_machine.py \
 GATED := tests/service/accounts tests/service/deposits tests/service/legacy \
 	tests/service/test_damaged_rows.py
 APART := tests/core tests/storage tests/service tests/chains tests/http tests/cli \
-	tests/conformance_bites tests/limiters tests/fuzz tests/public_reports $(DEPLOYED)
+	tests/broken_adapters tests/limiters tests/fuzz tests/public_reports $(DEPLOYED)
 .PHONY: coverage $(SUITES) $(PROOF)
 coverage: $(READY) ## Run the tests, and verify the promised branch coverage
 	@$(PY) -m coverage erase
@@ -141,7 +141,7 @@ proof-http:
 	@$(PY) -m pytest tests/http -m "not postgres and not slow" -k "not chromium" --ignore tests/http/hostile
 proof-service:
 	@$(PY) -m pytest tests/service -m "not slow" -k weak
-proof-doors:
+proof-rest:
 	@$(PY) -m pytest tests/webhooks tests/examples tests/testing tests/limiters \
 		-m "not postgres and not slow" $(LIFECYCLES:%=--ignore %)
 suite-measured:
@@ -167,8 +167,8 @@ suite-reports:
 	@$(PY) -m pytest tests/public_reports
 suite-deployed:
 	@$(PY) -m pytest $(DEPLOYED)
-suite-doors:
-	@$(PY) -m pytest tests/cli tests/conformance_bites tests/limiters
+suite-adapters:
+	@$(PY) -m pytest tests/cli tests/broken_adapters tests/limiters
 
 .PHONY: docs
 docs: $(READY) ## Write docs/reference from the code and build the pages into build/docs
@@ -257,9 +257,9 @@ webhook-kills: $(READY) ## Kill -9 a worker among its webhooks; KILLS=20 SEED=
 	@PAYMENTS_KILLS=$(or $(KILLS),20) $(if $(SEED),PAYMENTS_KILL_SEED=$(SEED)) \
 		$(PY) -m pytest -q -s tests/webhooks/test_webhook_kills.py
 
-.PHONY: lives
-lives: $(READY) ## Play random lives on an EVM chain with pools, spikes, reorgs, crashes; MINUTES=20 SEED=
-	@$(PY) -m tests.chains.evm.life $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+.PHONY: evm-simulation
+evm-simulation: $(READY) ## Simulate an EVM chain at random, with pools, spikes, reorgs, crashes; MINUTES=20 SEED=
+	@$(PY) -m tests.chains.evm.simulation $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: outages
 outages: $(READY) ## Kill -9 a whole deployment's parts under load, database too; MINUTES=5 SEED=

@@ -26,7 +26,7 @@ from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.http.checkout import Checkout
-from tests.http.dashboard.desk import Desk, open_desk
+from tests.http.dashboard.operator_browser import OperatorBrowser, open_browser
 from tests.servers.cluster import Cluster
 
 LIST = "/dashboard/payments"
@@ -43,8 +43,8 @@ def main() -> None:
         with opened() as storage:
             checkout = Checkout(storage)
             _fill(checkout, given.payments)
-            desk = open_desk(checkout)
-            deep = _find_deep_page(desk, given.payments)
+            browser = open_browser(checkout)
+            deep = _find_deep_page(browser, given.payments)
             print(f"{name}, {given.payments:,} Payments: ms, median and worst of {given.rounds}")
             for title, path in (
                 ("first page", LIST),
@@ -54,7 +54,7 @@ def main() -> None:
                 ("the chart of the newest 500", "/dashboard/activity"),
                 ("a state and days that nothing has", f"{LIST}?status=refunded&to=2020-01-01"),
             ):
-                took = [_time(desk, path) for _ in range(given.rounds)]
+                took = [_time(browser, path) for _ in range(given.rounds)]
                 print(f"  {title:34} {statistics.median(took):6.1f} {max(took):6.1f}")
 
 
@@ -78,11 +78,11 @@ def _open_postgres() -> Iterator[Storage]:
 
 def _fill(checkout: Checkout, count: int) -> None:
     """Payments, a minute apart, a thousandth of them failed; with a reference each."""
-    door = checkout.door
+    api = checkout.api
     seen = checkout.create()
     assert seen.status == 201, seen.body
     [one] = (
-        door.service.acting_as(door.service.tenants.system_authority(door.partition))
+        api.service.acting_as(api.service.tenants.system_authority(api.partition))
         .payments.list_briefly()
         .records
     )
@@ -93,7 +93,7 @@ def _fill(checkout: Checkout, count: int) -> None:
                 tx.insert(
                     attrs.evolve(
                         one,
-                        id=door.service.parts.ports.identifiers.new("payment"),
+                        id=api.service.parts.ports.identifiers.new("payment"),
                         version=1,
                         reference=f"order-{number}",
                         status="failed" if number % 1_000 == 0 else "succeeded",
@@ -102,23 +102,23 @@ def _fill(checkout: Checkout, count: int) -> None:
                     )
                 )
 
-        door.service.parts.ports.storage.transact(door.partition, insert)
+        api.service.parts.ports.storage.transact(api.partition, insert)
 
 
-def _find_deep_page(desk: Desk, count: int) -> str:
+def _find_deep_page(browser: OperatorBrowser, count: int) -> str:
     """The last page but a few: followed from link to link, as a person would."""
     path = LIST
     for _ in range(count // 25 - 3):
-        body = desk.get(path).body.decode()
+        body = browser.get(path).body.decode()
         found = re.search(r'rel="next" href="([^"]+)"', body)
         assert found is not None
         path = LIST + unescape(found[1])
     return path
 
 
-def _time(desk: Desk, path: str) -> float:
+def _time(browser: OperatorBrowser, path: str) -> float:
     began = time.perf_counter()
-    seen = desk.get(path)
+    seen = browser.get(path)
     took_ms = (time.perf_counter() - began) * 1_000
     assert seen.status == 200, seen.body
     return took_ms

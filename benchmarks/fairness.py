@@ -103,7 +103,7 @@ class Tenant:
 
 
 @attrs.frozen
-class Stage:
+class Setup:
     """A deployment with two tenants and a receiver."""
 
     attacker: Tenant
@@ -115,39 +115,39 @@ class Stage:
     statuses: Counter[int] = attrs.field(factory=Counter)
 
 
-Attack = Callable[[Stage], None]
+Attack = Callable[[Setup], None]
 
 
-def create_endpoints(stage: Stage) -> None:
+def create_endpoints(setup: Setup) -> None:
     """As many as a minute allows, as fast as threads can ask."""
-    path = f"/v2/console/apps/{stage.app_id}/environments/{stage.environment_id}/webhooks"
+    path = f"/v2/console/apps/{setup.app_id}/environments/{setup.environment_id}/webhooks"
     with ThreadPoolExecutor(35) as pool:
         for n in range(70):
             pool.submit(
-                stage.attacker.send, n, "POST", path, {"url": f"https://c{n}.hang.invalid/"}
+                setup.attacker.send, n, "POST", path, {"url": f"https://c{n}.hang.invalid/"}
             )
 
 
-def write(stage: Stage) -> None:
+def write(setup: Setup) -> None:
     """20 writes, each an event for every endpoint."""
     for n in range(20):
-        stage.attacker.create_account(n)
+        setup.attacker.create_account(n)
 
 
-def read_balances(stage: Stage) -> None:
+def read_balances(setup: Setup) -> None:
     """240 a minute."""
-    path = f"/v2/accounts/{stage.account_id}/balances"
+    path = f"/v2/accounts/{setup.account_id}/balances"
     with ThreadPoolExecutor(64) as pool:
-        for n in range(int(4 * stage.seconds)):
-            pool.submit(stage.attacker.send, n, "GET", path)
+        for n in range(int(4 * setup.seconds)):
+            pool.submit(setup.attacker.send, n, "GET", path)
             time.sleep(0.25)
 
 
-def log_in(stage: Stage) -> None:
+def log_in(setup: Setup) -> None:
     """As often as 50 addresses may: each hash of a password takes a tenth of a processor second."""
 
     def attempt(number: int) -> None:
-        port = stage.attacker.ports[number % len(stage.attacker.ports)]
+        port = setup.attacker.ports[number % len(setup.attacker.ports)]
         headers = {"X-Forwarded-For": f"203.0.113.{number % ADDRESSES + 1}"}
         with closing(HTTPConnection("127.0.0.1", port)) as http:
             http.request("GET", "/dashboard/login", headers=headers)
@@ -161,16 +161,16 @@ def log_in(stage: Stage) -> None:
                 "Content-Type": "application/x-www-form-urlencoded",
             }
             http.request("POST", "/dashboard/login", urlencode(fields), headers)
-            stage.statuses[http.getresponse().status] += 1
+            setup.statuses[http.getresponse().status] += 1
 
     with ThreadPoolExecutor(64) as pool:
-        for number in range(int(stage.seconds * ADDRESSES * LOGINS_A_MINUTE / 60)):
+        for number in range(int(setup.seconds * ADDRESSES * LOGINS_A_MINUTE / 60)):
             pool.submit(attempt, number)
             time.sleep(60 / ADDRESSES / LOGINS_A_MINUTE)
-    print(f"  log-ins answered {dict(stage.statuses)}", flush=True)
+    print(f"  log-ins answered {dict(setup.statuses)}", flush=True)
 
 
-def wait(stage: Stage) -> None:
+def wait(setup: Setup) -> None:
     """No attack."""
 
 
@@ -186,7 +186,7 @@ ATTACKS: dict[str, tuple[Attack, Callable[[int, int], str] | None, int]] = {
 
 
 @contextmanager
-def staged(name: str, processes: int, seconds: float) -> Iterator[tuple[Stage, Receiver]]:
+def set_up(name: str, processes: int, seconds: float) -> Iterator[tuple[Setup, Receiver]]:
     """The deployment, running."""
     _, url_of, count = ATTACKS[name]
     with ExitStack() as stack:
@@ -226,7 +226,7 @@ def staged(name: str, processes: int, seconds: float) -> Iterator[tuple[Stage, R
         _, made = attacker.create_account(0)
         account_id = made["accountId"]
         yield (
-            Stage(
+            Setup(
                 attacker, neighbour, seconds, apps[0]["appId"], environments["attacker"], account_id
             ),
             receiver,
@@ -279,22 +279,22 @@ def measure(name: str, processes: int, seconds: float) -> tuple[list[float], lis
     """The neighbour's times to an answer and to a delivery, in seconds; and what was not 2xx, or
     not delivered."""
     attack = ATTACKS[name][0]
-    with staged(name, processes, seconds) as (stage, receiver):
+    with set_up(name, processes, seconds) as (setup, receiver):
         answers: list[float] = []
         made: dict[str, float] = {}
         missed = 0
         until = time.monotonic() + seconds
-        attacking = threading.Thread(target=attack, args=(stage,), daemon=True)
+        attacking = threading.Thread(target=attack, args=(setup,), daemon=True)
         attacking.start()
 
         def read(number: int) -> int:
             began = time.monotonic()
-            status, _ = stage.neighbour.send(number, "GET", "/v2/partners/config")
+            status, _ = setup.neighbour.send(number, "GET", "/v2/partners/config")
             answers.append(time.monotonic() - began)
             return status != 200
 
         def create(number: int) -> int:
-            status, body = stage.neighbour.create_account(number)
+            status, body = setup.neighbour.create_account(number)
             if status == 201:
                 made[body["accountId"]] = time.monotonic()
             return status != 201

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 FACTS = "PAYMENTS_BENCH_FACTS"
-"""The path of a file: `storage` and `keyRing`, or `tell`, where a door of the tests on memory
-storage is to write its credential."""
+"""The path of a file: `storage` and `keyRing`, or `tell`, where the tests' API on memory storage
+is to write its credential."""
 THREADS = 8
 START_S = 30.0
 CONNECTIONS = 1_000
@@ -90,19 +90,19 @@ def application(waits: Waits = NO_WAITS) -> WSGIApplication:
     sys.setswitchinterval(INTERVAL_S)
     facts = json.loads(Path(os.environ[FACTS]).read_text(encoding="utf-8"))
     if "tell" in facts:
-        return _door(Path(facts["tell"]))
+        return _api(Path(facts["tell"]))
     storage = open_storage(facts["storage"], RECORD_TYPES, waits=waits)
     service = PaymentsService(storage, KeyRing.parse(facts["keyRing"]), waits=waits)
     return create_app(service, mode="sandbox", threads=THREADS, waits=waits)
 
 
-def _door(tell: Path) -> WSGIApplication:
+def _api(tell: Path) -> WSGIApplication:
     """The application with the made-up resource that the hostile clients' tests make."""
-    from tests.http.door import Door, real_time
+    from tests.http.api_harness import ApiHarness, real_time
 
-    door = Door(real_time(), threads=THREADS)
-    tell.write_text(door.basic(), encoding="utf-8")
-    return door.app
+    api = ApiHarness(real_time(), threads=THREADS)
+    tell.write_text(api.basic(), encoding="utf-8")
+    return api.app
 
 
 def _serve_ours(port: int) -> None:

@@ -1,6 +1,6 @@
 """A bank account with each field wrong in turn, by its JSON name, and what is said of it.
 
-`...` stands for a field that is left out. Both doors are held to this table.
+`...` stands for a field that is left out. The library and HTTP are held to this table.
 """
 
 from __future__ import annotations

@@ -182,16 +182,16 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     # Names that have another meaning among the tests, or none.
     "anvil": ("tests/chains/evm/test_anvil_process.py",),
     "bank": (
-        "tests/conformance_bites/test_bank_bites.py",
+        "tests/broken_adapters/test_broken_banks.py",
         "tests/service/banks/test_conformance.py",
     ),
-    "chain": ("tests/conformance_bites/test_chain_bites.py",),
+    "chain": ("tests/broken_adapters/test_broken_chains.py",),
     "conformance": (
-        "tests/conformance_bites/test_bank_bites.py",
-        "tests/conformance_bites/test_pricing_bites.py",
-        "tests/conformance_bites/test_router_bites.py",
-        "tests/conformance_bites/test_bites.py",
-        "tests/conformance_bites/test_chain_bites.py",
+        "tests/broken_adapters/test_broken_banks.py",
+        "tests/broken_adapters/test_broken_pricing.py",
+        "tests/broken_adapters/test_broken_routers.py",
+        "tests/broken_adapters/test_broken_storages.py",
+        "tests/broken_adapters/test_broken_chains.py",
     ),
     "tracking": ("tests/service/payments/receipts", "tests/core/payments/receipts"),
     "dispatch": (
@@ -211,11 +211,11 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         "tests/chains/test_solana.py",
     ),
     "router": (
-        "tests/conformance_bites/test_router_bites.py",
+        "tests/broken_adapters/test_broken_routers.py",
         "tests/service/routers/test_conformance.py",
     ),
-    "limiter": ("tests/conformance_bites/test_limiter_bites.py",),
-    "transport": ("tests/conformance_bites/test_transport_bites.py",),
+    "limiter": ("tests/broken_adapters/test_broken_limiters.py",),
+    "transport": ("tests/broken_adapters/test_broken_transports.py",),
 }
 
 OWN_STORAGE = frozenset({"storage", "postgres", "sqlite", "memory"})

@@ -63,7 +63,7 @@ MAY_NAME_ADAPTERS = (
     "payments_core/service.py",  # where the service is put together
     "payments_core/providers.py",
     "payments_core_http/cli/**",
-    "payments_core/sandbox/**",  # the doors of the simulated chains
+    "payments_core/sandbox/**",  # the operations of the simulated chains
     "payments_core_http/v2/sandbox/**",
     "payments_core/record_types.py",  # their records too
     "payments_core/chains/solana.py",  # JSON-RPC is the same there
@@ -398,7 +398,7 @@ def test_every_row_is_about_files_that_are_there() -> None:
     rows = [glob for rule in IMPORTS for glob in (rule.files, *rule.unless)]
     rows += [*MAY_TOUCH_THE_WORLD, *NO_FLOATS, *(row.partition(":")[0] for row in LONGER)]
     idle = [glob for glob in rows if not any(matches(path, glob) for path in python_files())]
-    assert set(idle) <= {"payments_core_http/v1/**"}  # which can be taken out
+    assert set(idle) <= {"payments_core_http/v1/**"}  # which can be removed
 
 
 def test_every_pinned_package_has_its_hashes_and_no_address() -> None:

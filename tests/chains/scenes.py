@@ -1,4 +1,4 @@
-"""A merchant and a payer on a chain: the same doors, whether it is simulated or a real node."""
+"""A merchant and a payer on a chain: the same calls, whether it is simulated or a real node."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from payments_core_http.cli.anvil.chain import MAX_BLOCKS_PER_ADVANCE, AnvilChai
 from tests.chains.cable import Cable
 from tests.chains.evm.deployed import batched
 from tests.chains.evm.nodes import ACCOUNTS, Node
+from tests.service.deposit_harness import SimulatedBalance
 from tests.service.faults import FaultyChain
-from tests.service.till import SimulatedBalance
 from tests.service.world import BASE, USDC, WALLET, World, atomic, write
 
 T = TypeVar("T")

@@ -31,9 +31,9 @@ RING = KeyRing.parse(KeyRing.generate())
 
 
 class InSandbox(ChainConformance):
-    """What both have: the doors of a sandbox."""
+    """What both have: the operations of a sandbox."""
 
-    doors: SandboxChain
+    sandbox_chain: SandboxChain
     can_reorg = True
     _names = count()
 
@@ -41,16 +41,16 @@ class InSandbox(ChainConformance):
         return encode_checksum_address(system_entropy(20))
 
     def send_external_transfer(self, token: str, recipient: str, amount_atomic: int) -> str:
-        return self.doors.transfer(token, None, recipient, amount_atomic, self._name())
+        return self.sandbox_chain.transfer(token, None, recipient, amount_atomic, self._name())
 
     def send_failed_transaction(self, token: str, recipient: str) -> str:
-        return self.doors.transfer(token, None, recipient, 1, self._name(), reverts=True)
+        return self.sandbox_chain.transfer(token, None, recipient, 1, self._name(), reverts=True)
 
     def mine_blocks(self, count: int) -> None:
-        self.doors.mine(count)
+        self.sandbox_chain.mine(count)
 
     def reorg(self, depth: int) -> None:
-        self.doors.reorg(depth)
+        self.sandbox_chain.reorg(depth)
 
     def _name(self) -> str:
         return f"{system_entropy(4).hex()}-{next(self._names)}"
@@ -69,7 +69,7 @@ class TestSimulated(InSandbox):
         """On a chain without any transaction."""
         self.storage, self.clock = MemoryStorage(), FixedClock()
         self.ports = Ports.over(self.storage, RING, self.clock)
-        self.doors = self.open()
+        self.sandbox_chain = self.open()
 
     def open(self) -> SimulatedChain:
         return SimulatedChain(ETHEREUM, self.ports)
@@ -95,8 +95,8 @@ class TestAnvil(InSandbox):
     @pytest.fixture(autouse=True)
     def _place(self, node: AnvilProcess) -> Iterator[None]:
         self.node = node
-        self.doors = AnvilChain(node.url, BASE, LocalSigner(bytes(range(32))))
-        self.doors.prepare_node()
+        self.sandbox_chain = AnvilChain(node.url, BASE, LocalSigner(bytes(range(32))))
+        self.sandbox_chain.prepare_node()
         with closing(Node(node.url)) as self.rpc:
             yield
 
@@ -114,4 +114,4 @@ class TestAnvil(InSandbox):
 
     def restore(self) -> None:
         self.node.start()
-        self.doors = AnvilChain(self.node.url, BASE, LocalSigner(bytes(range(32))))
+        self.sandbox_chain = AnvilChain(self.node.url, BASE, LocalSigner(bytes(range(32))))

@@ -8,7 +8,7 @@ from payments_core.errors import DependencyFailed
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.sends import NewSend
 from tests.chains.scenes import ELSEWHERE, Scene
-from tests.service.till import Till
+from tests.service.deposit_harness import DepositHarness
 from tests.service.world import atomic
 
 
@@ -67,13 +67,13 @@ def test_a_payment_that_is_under_way_goes_on_when_the_node_is_back(
 
 
 def test_what_happened_on_the_chain_meanwhile_is_found(world: Scene) -> None:
-    payment, till = world.payment("25.00"), Till(world)
+    payment, harness = world.payment("25.00"), DepositHarness(world)
     escrow = str(payment.payment.escrow_address)
     world.cut()
     world.advance(30)
     world.mend()
     world.spend("25.00", escrow)
-    world.spend("5.00", till.address)
+    world.spend("5.00", harness.address)
     world.cut()
     world.advance(30)
     assert world.paid(payment.payment.id).status == "awaiting_payment"
@@ -81,7 +81,7 @@ def test_what_happened_on_the_chain_meanwhile_is_found(world: Scene) -> None:
     world.advance(60)
     world.finish()
     assert world.paid(payment.payment.id).status == "succeeded"
-    assert till.story == [("settled", None)]
+    assert harness.story == [("settled", None)]
 
 
 def test_a_payment_and_a_send_can_be_made_while_the_node_is_away(world: Scene) -> None:

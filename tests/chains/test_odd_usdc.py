@@ -13,8 +13,8 @@ from payments_core.payments.refunds.record import Refund
 from payments_core.payments.sends import NewSend
 from tests.chains.evm.deployed import call
 from tests.chains.scenes import ELSEWHERE, AnvilScene
+from tests.service.deposit_harness import DepositHarness
 from tests.service.payer import Payer
-from tests.service.till import Till
 from tests.service.world import USDC, atomic
 
 
@@ -75,13 +75,13 @@ class TestAFeeOnTransfer:
 
     def test_a_deposit_settles_and_the_vault_has_what_arrived(self, fee_world: AnvilScene) -> None:
         world = fee_world
-        till = Till(world)
-        world.spend("10.00", till.address)
+        harness = DepositHarness(world)
+        world.spend("10.00", harness.address)
         world.finish()
-        assert till.story == [("settled", None)]
-        assert till.only.amount == atomic("9.9")
+        assert harness.story == [("settled", None)]
+        assert harness.only.amount == atomic("9.9")
         assert world.held()[0] == atomic("109.801")
-        assert world.newest(till.address) == 0
+        assert world.newest(harness.address) == 0
 
     def test_a_send_pays_out_what_came_through_the_transit_escrow(
         self, fee_world: AnvilScene
@@ -165,9 +165,9 @@ class TestWhoIsBlocked:
         self, blocking_world: AnvilScene
     ) -> None:
         world = blocking_world
-        till = Till(world)
+        harness = DepositHarness(world)
         block(world, world.vault_address())
-        world.spend("5.00", till.address)
+        world.spend("5.00", harness.address)
         world.finish()
-        assert till.story == [("failed", "transaction_failed")]
-        assert world.newest(till.address) == atomic("5")
+        assert harness.story == [("failed", "transaction_failed")]
+        assert world.newest(harness.address) == atomic("5")

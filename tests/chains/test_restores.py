@@ -23,8 +23,8 @@ from payments_core.storage.maintenance import scan_all
 from tests.chains.backups import Backup, Unsent, Unsigned, look_through, transfers
 from tests.chains.evm.nodes import Refused
 from tests.chains.scenes import ELSEWHERE, AnvilScene, Scene
+from tests.service.deposit_harness import DepositHarness
 from tests.service.faults import Crashed
-from tests.service.till import Till
 from tests.service.world import BASE, OTHER_WALLET, atomic
 
 
@@ -77,11 +77,11 @@ def release_with_excess(world: Scene) -> Moved:
 
 
 def sweep(world: Scene) -> Moved:
-    till = Till(world)
-    world.spend("5.00", till.address)
+    harness = DepositHarness(world)
+    world.spend("5.00", harness.address)
     world.look()
     world.advance(20)
-    [deposit] = till.all()
+    [deposit] = harness.all()
     to = world.vault_address(world.payer)
     return Moved(to, atomic("104"), lambda: world.get(Deposit, deposit.id).status, "settled")
 

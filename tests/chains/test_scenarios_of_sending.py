@@ -9,7 +9,7 @@ from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.sends import NewSend
 from tests.chains.scenes import ELSEWHERE, Scene
-from tests.service.till import STORY, Till
+from tests.service.deposit_harness import STORY, DepositHarness
 from tests.service.world import BASE, atomic
 
 
@@ -110,57 +110,57 @@ def test_a_collect_draws_on_a_mandate_through_escrow(world: Scene) -> None:
 
 
 def test_deposits_are_swept_into_the_vault_each_by_itself(world: Scene) -> None:
-    till = Till(world)
+    harness = DepositHarness(world)
     for amount in ("5.00", "0.000001"):
-        world.spend(amount, till.address)
+        world.spend(amount, harness.address)
     world.look()
-    assert [status for status, _ in till.story] == ["detected", "detected"]
+    assert [status for status, _ in harness.story] == ["detected", "detected"]
     world.finish()
-    assert till.story == [("settled", None)] * 2
-    for deposit in till.all():
-        reported = [event.name.removeprefix("deposit.") for event in till.events(deposit.id)]
+    assert harness.story == [("settled", None)] * 2
+    for deposit in harness.all():
+        reported = [event.name.removeprefix("deposit.") for event in harness.events(deposit.id)]
         assert reported == STORY
     assert world.held() == (atomic("105.000001"), 0, atomic("105.000001"))
-    assert world.newest(till.address) == 0
+    assert world.newest(harness.address) == 0
     assert world.sent() == 2
 
 
 def test_a_deposit_that_is_undone_leaves_no_trace_in_the_vault(world: Scene) -> None:
-    till = Till(world)
-    world.spend("5.00", till.address)
+    harness = DepositHarness(world)
+    world.spend("5.00", harness.address)
     world.look()
     world.spend_otherwise(1, "5.00", ELSEWHERE)
     world.finish()
-    assert till.story == [("failed", "reorged")]
+    assert harness.story == [("failed", "reorged")]
     assert world.held() == (atomic("100"), 0, atomic("100"))
     assert world.sent() == 0
 
 
 def test_a_deposit_that_a_stranger_swept_settles_all_the_same(world: Scene) -> None:
-    till = Till(world)
-    world.spend("5.00", till.address)
+    harness = DepositHarness(world)
+    world.spend("5.00", harness.address)
     world.look()
     world.sweep_all(world.payer.id)
     world.finish()
-    assert till.story == [("settled", None)]
-    assert till.reported_events == STORY
+    assert harness.story == [("settled", None)]
+    assert harness.reported_events == STORY
     assert world.held() == (atomic("105"), 0, atomic("105"))
-    assert world.newest(till.address) == 0
+    assert world.newest(harness.address) == 0
 
 
 def test_a_deposit_beside_one_that_a_stranger_swept_settles_after_a_check(world: Scene) -> None:
     """The first sweep takes what the second deposit brought, and leaves too little for it."""
-    till = Till(world)
-    world.spend("5.00", till.address)
+    harness = DepositHarness(world)
+    world.spend("5.00", harness.address)
     world.look()
     world.sweep_all(world.payer.id)
-    world.spend("7.00", till.address)
+    world.spend("7.00", harness.address)
     world.finish()
     world.finish()
-    assert sorted(till.story) == [("failed", "transaction_failed"), ("settled", None)]
-    assert world.newest(till.address) == atomic("2")
-    world.resources.deposits.check(till.account.id, BASE)
+    assert sorted(harness.story) == [("failed", "transaction_failed"), ("settled", None)]
+    assert world.newest(harness.address) == atomic("2")
+    world.resources.deposits.check(harness.account.id, BASE)
     world.finish()
-    assert till.story == [("settled", None), ("settled", None)]
+    assert harness.story == [("settled", None), ("settled", None)]
     assert world.held() == (atomic("112"), 0, atomic("112"))
-    assert world.newest(till.address) == 0
+    assert world.newest(harness.address) == 0

@@ -238,7 +238,7 @@ def test_kill_9_between_the_steps_of_a_payment_loses_nothing(
         known = through(sandbox, stage, known, first, last)
 
 
-def test_the_clock_door_moves_the_chain(sandbox: Running) -> None:
+def test_the_clock_route_moves_the_chain(sandbox: Running) -> None:
     before = sandbox.height()
     assert sandbox.call("POST", "/v2/sandbox/clock", {"advanceSeconds": 30})[0] == 200
     assert sandbox.height() >= before + 30

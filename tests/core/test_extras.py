@@ -1,4 +1,4 @@
-"""A package that is not installed is named with the command that installs it, by every door."""
+"""A package that is not installed is named, with the command that installs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from payments_core.extras import EXTRA_OF
 
 ROOT = Path(__file__).resolve().parents[2]
-DOORS = {
+ENTRY_POINTS = {
     "postgres": (
         "psycopg",
         "from payments_core import open_storage; open_storage('postgresql://u@h/d')",
@@ -86,10 +86,10 @@ RUNNER = """
 import json, os, sys, traceback
 import payments_core.service, payments_core.record_types
 
-doors, modules = json.load(sys.stdin)
+entry_points, modules = json.load(sys.stdin)
 assert not set(modules) & set(sys.modules), "the library alone needs an extra"
 found = {}
-for door, (module, act) in doors.items():
+for entry_point, (module, act) in entry_points.items():
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -109,18 +109,18 @@ for door, (module, act) in doors.items():
     os.close(writer)
     with os.fdopen(reader) as said:
         text = said.read()
-    found[door] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), text
+    found[entry_point] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), text
 json.dump(found, sys.stdout)
 """
-"""Goes through each door in a fork of a process that has the library alone: to load that takes
+"""Runs each entry point in a fork of a process that has the library alone: to load that takes
 longer than all the rest."""
 
 
 @pytest.fixture(scope="module")
 def ended() -> dict[str, tuple[int, str]]:
-    """The exit code and the output behind each door."""
+    """The exit code and the output of each entry point."""
     ran = subprocess.run(
-        [sys.executable, "-c", RUNNER], input=json.dumps([DOORS, list(EXTRA_OF)]),
+        [sys.executable, "-c", RUNNER], input=json.dumps([ENTRY_POINTS, list(EXTRA_OF)]),
         capture_output=True, text=True, cwd=ROOT, timeout=100, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -128,16 +128,16 @@ def ended() -> dict[str, tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 def test_a_missing_package_is_named_with_its_extra(
-    door: str, ended: dict[str, tuple[int, str]]
+    entry_point: str, ended: dict[str, tuple[int, str]]
 ) -> None:
-    module, act = DOORS[door]
-    status, said = ended[door]  # `doctor` prints what it finds
+    module, act = ENTRY_POINTS[entry_point]
+    status, said = ended[entry_point]  # `doctor` prints what it finds
     assert status and f"pip install 'payments-core[{EXTRA_OF[module]}]'" in said, said
     if "import main" in act:  # a user of a command reads a sentence
         assert "Traceback" not in said
-        assert len(said.splitlines()) == 1 or door == "doctor", said
+        assert len(said.splitlines()) == 1 or entry_point == "doctor", said
 
 
 FIXTURES = "payments_events", "payments_service", "payments_sandbox", "payments_clock"

@@ -1,4 +1,4 @@
-"""The public URL: a scheme and a host, at each door that takes one."""
+"""The public URL: a scheme and a host, wherever one is taken."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BAD = (
     "https://shop.example:65536", "https://shop example", "https://shop.example\n", "", 7, b"https://a",
 )  # fmt: skip
 
-DOORS: dict[str, Callable[[Any], object]] = {
+ENTRY_POINTS: dict[str, Callable[[Any], object]] = {
     "Settings": lambda url: Settings(public_url=url),
     "evolve": lambda url: attrs.evolve(Settings(), public_url=url),
     "Links": lambda url: Links(KeyRing.parse(KeyRing.generate()), system_entropy, url),
@@ -35,19 +35,19 @@ DOORS: dict[str, Callable[[Any], object]] = {
 """Configurations are in `tests/deployment/test_weaknesses.py`."""
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-class TestEachDoor:
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
+class TestEachEntryPoint:
     @pytest.mark.parametrize("url", BAD, ids=repr)
     def test_refuses_more_than_a_scheme_and_a_host(
-        self, door: Callable[[Any], object], url: Any
+        self, entry_point: Callable[[Any], object], url: Any
     ) -> None:
         with pytest.raises(ValueError, match=r"a scheme and a host only.* below a path") as refused:
-            door(url)
+            entry_point(url)
         assert "hidden" not in str(refused.value)
 
     @pytest.mark.parametrize("url", GOOD)
-    def test_takes_a_host(self, door: Callable[[Any], object], url: str) -> None:
-        assert door(url)
+    def test_takes_a_host(self, entry_point: Callable[[Any], object], url: str) -> None:
+        assert entry_point(url)
 
 
 def test_a_slash_at_the_end_is_dropped() -> None:

@@ -52,11 +52,11 @@ def end(pid: int | None) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + READY_S
-    while time.monotonic() < deadline and lives(pid):
+    while time.monotonic() < deadline and is_alive(pid):
         time.sleep(0.02)
 
 
-def lives(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A configuration that is fit to start, for tests to spoil."""
+"""A configuration that is fit to start, for tests to make invalid."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def deployed(tmp_path: Path) -> Deployed:
 
 
 def damage(deployed: Deployed, table: str, body: str | bytes = TORN) -> tuple[list[str], str]:
-    """Spoil the one row of a table; its place, and its document before."""
+    """Damage the one row of a table; its place, and its document before."""
     with closing(sqlite3.connect(deployed.folder / "payments.db")) as connection, connection:
         ((partition, id, before),) = connection.execute(f"SELECT partition, id, body FROM {table}")
         connection.execute(f"UPDATE {table} SET body = ?", (body,))

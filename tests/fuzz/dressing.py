@@ -16,7 +16,7 @@ from schemathesis.core.parameters import ParameterLocation
 from payments_core_http.errors import LEGACY_PREFIX
 from payments_core_http.routing import PATH_IDS
 from tests.fuzz.shop import Shop
-from tests.http.authorization.estate import BASE, HOOK, ORIGIN, PAYEE
+from tests.http.authorization.populated_environment import BASE, HOOK, ORIGIN, PAYEE
 from tests.signers import EvmWallet
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Dresser:
         if scheme == "appId":
             return f"Basic {base64.b64encode(shop.app_id.encode()).decode()}"
         if scheme == "appSecretAsBearer":
-            return f"Bearer {shop.estate.secret}"
+            return f"Bearer {shop.populated.secret}"
         if scheme in ("accessToken", "sessionToken"):
             made = shop.access_token if scheme == "accessToken" else shop.session_token
             return f"Bearer {made(corner['accountId'])}"
@@ -162,7 +162,7 @@ class Dresser:
         if name == "transactionId":
             return corner["paymentId"].replace("payment_", "tx_")
         if name in QUOTED:
-            return self._shop.estate.ids[QUOTED[name]]
+            return self._shop.populated.ids[QUOTED[name]]
         if name == "amount" and not isinstance(value, str):
             return dice.one(name, (1, 0.1, 25.5, value))
         if name in LIKELY:

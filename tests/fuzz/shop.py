@@ -26,13 +26,13 @@ from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from payments_core_http.app import create_app
-from tests.http.authorization.estate import (
+from tests.http.authorization.populated_environment import (
     BASE,
     EVERY_PERMISSION,
     ORIGIN,
     OWNER,
     USDC,
-    Estate,
+    PopulatedEnvironment,
     basic,
 )
 from tests.http.authorization.rewinding import RewindableStorage
@@ -90,9 +90,9 @@ class Shop:
         self.app_id, self.environment_id = app.id, app.environments["sandbox"]
         chain = self.service.chains[BASE]
         wire = Wire(self.service, "sandbox")
-        self.estate = Estate(wire, chain, app.id, self.environment_id, "shop")  # type: ignore[arg-type]
-        self.estate.furnish(ORIGIN).go_through(self._advance)
-        self.estate.let_pay_out()
+        self.populated = PopulatedEnvironment(wire, chain, app.id, self.environment_id, "shop")  # type: ignore[arg-type]
+        self.populated.furnish(ORIGIN).go_through(self._advance)
+        self.populated.let_pay_out()
         self.restricted = self.service.tenants.create_key(
             self.environment_id, "restricted", "narrow", scopes=["v2:accounts", "v2:payments"]
         )[1]
@@ -128,7 +128,7 @@ class Shop:
 
     def basic(self, secret: str | None = None) -> str:
         """The header of a server key, by default the standard one."""
-        return basic(self.app_id, secret or self.estate.secret)["Authorization"]
+        return basic(self.app_id, secret or self.populated.secret)["Authorization"]
 
     def payment_secret(self, payment_id: str) -> str:
         """The client secret of any Payment of the shop's, there or not."""
@@ -137,7 +137,7 @@ class Shop:
     @property
     def settlement(self) -> dict[str, Any]:
         """What the buyer has signed for the shop's quote."""
-        quote_id = self.estate.ids["quoteId"]
+        quote_id = self.populated.ids["quoteId"]
         return ask_to_settle(OWNER, self._buyers_vault, quote_id, deadline=4_000_000_000)
 
     @property
@@ -148,11 +148,11 @@ class Shop:
             chain, self.environment_id, self._buyers_vault, (USDC.address,), OWNER
         )
         del asked["module"]
-        return {"userId": self.estate.ids["accountId"], **asked}
+        return {"userId": self.populated.ids["accountId"], **asked}
 
     @property
     def _buyers_vault(self) -> str:
-        owner = AddressSpec(self.environment_id, "vault", self.estate.ids["accountId"])
+        owner = AddressSpec(self.environment_id, "vault", self.populated.ids["accountId"])
         return self.service.chains[BASE].derive(owner)
 
     def session_token(self, account_id: str) -> str:
@@ -170,7 +170,7 @@ class Shop:
     @property
     def _server(self) -> Authority:
         tenants = self.service.tenants
-        environment, key = tenants.authenticate(self.app_id, self.estate.secret, mode="sandbox")
+        environment, key = tenants.authenticate(self.app_id, self.populated.secret, mode="sandbox")
         return authority_of(environment, key)
 
     def _claims(self, payment_id: str) -> Claims:
@@ -192,22 +192,22 @@ class Shop:
         self._app = create_app(self.service, mode="sandbox")
 
     def _advance(self, seconds: int) -> None:
-        self.estate.call("POST", "/v2/sandbox/clock", {"advanceSeconds": seconds})
+        self.populated.call("POST", "/v2/sandbox/clock", {"advanceSeconds": seconds})
 
     def _corners(self) -> Sequence[Ids]:
         """Names that belong together, of Payments in every state and of both accounts."""
-        estate, payments = self.estate, self.estate.payments
+        populated, payments = self.populated, self.populated.payments
         buyer = {
-            **estate.ids,
-            "actionId": estate.selected["execution"]["actionId"],
-            "signature": estate.signature,
+            **populated.ids,
+            "actionId": populated.selected["execution"]["actionId"],
+            "signature": populated.signature,
         }
-        seller = {**buyer, **estate.neighbours}
+        seller = {**buyer, **populated.neighbours}
         corners = [
             buyer,
-            buyer | {"optionId": estate.direct["out"]},
+            buyer | {"optionId": populated.direct["out"]},
             seller | {"paymentId": payments["out"]["id"]},
-            seller | {"optionId": estate.direct["in"]},
+            seller | {"optionId": populated.direct["in"]},
         ]
         for role in ("settled", "flagged", "late"):
             payment = payments[role]

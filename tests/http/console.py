@@ -1,4 +1,4 @@
-"""The webhook console over the WSGI door, and a receiver of ours behind the transport."""
+"""The webhook console over WSGI, and a receiver of ours behind the transport."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import attrs
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
+from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
-from tests.http.door import Seen
 
 HOOK = "https://93.184.216.34/hook"
 OTHER = "https://93.184.216.34/other"
@@ -53,20 +53,18 @@ class Console(Checkout):
         self.receiver = Receiver()
         super().__init__(storage or MemoryStorage(), transport=self.receiver, **ports)
         self.run()  # what the beginning left
-        tenants = self.door.service.tenants
+        tenants = self.api.service.tenants
         self.half = {
-            scope: tenants.create_key(self.door.partition, "restricted", scope, scopes=[scope])[1]
+            scope: tenants.create_key(self.api.partition, "restricted", scope, scopes=[scope])[1]
             for scope in ("v2:webhooks", "v2:console")
         }
         self.whole = tenants.create_key(
-            self.door.partition, "restricted", "both", scopes=list(self.half)
+            self.api.partition, "restricted", "both", scopes=list(self.half)
         )[1]
 
     @property
     def collection(self) -> str:
-        return (
-            f"/v2/console/apps/{self.door.app_row.id}/environments/{self.door.partition}/webhooks"
-        )
+        return f"/v2/console/apps/{self.api.app_row.id}/environments/{self.api.partition}/webhooks"
 
     def endpoint(self, url: str = HOOK, *events: str) -> Any:
         seen = self.call("POST", self.collection, {"url": url, "subscribedEvents": events})
@@ -74,7 +72,7 @@ class Console(Checkout):
         return seen.json["webhookEndpoint"]
 
     def call(self, method: str, path: str, body: Any = None, **more: Any) -> Seen:
-        return self.door.call(method, path, body, **more)
+        return self.api.call(method, path, body, **more)
 
     def post(self, path: str, body: Any = None, **more: Any) -> Seen:
         return self.call("POST", f"/v2/console/{path}", body, **more)

@@ -13,8 +13,8 @@ from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.app import create_app
 from payments_core_http.routes import ROUTES
 from payments_core_http.throttling import Throttle
+from tests.http.api_harness import ROWS, Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import ROWS, Seen
 from tests.service.world import WALLET
 
 PER_MINUTE = 100
@@ -29,15 +29,15 @@ class Case:
 
     def __init__(self) -> None:
         self.checkout = Checkout(MemoryStorage())
-        self.door = self.checkout.door
-        self.partition = self.door.partition
+        self.api = self.checkout.api
+        self.partition = self.api.partition
         self.key: str | None = "key"
         self.headers: dict[str, str] = {}
         self.environ: dict[str, Any] = {"REMOTE_ADDR": "203.0.113.7"}
         self.body: Any = None
         self.raw: bytes | None = None
         self.auth: str | None = None
-        self.server_key = self.door.key
+        self.server_key = self.api.key
         self.target = ""
         self.set_up()
 
@@ -49,12 +49,12 @@ class Case:
         """The same request in the same world, with nothing counted yet."""
         case = copy(self)
         case.headers, case.environ = dict(self.headers), dict(self.environ)
-        # What prepares calls the door's other application, which has no limits.
+        # What prepares calls the harness's other application, which has no limits.
         throttle = Throttle(
             MemoryLimiter(), RateLimits({"ip_minute": PER_MINUTE}), clock=FixedClock()
         )
-        case.door.app = create_app(
-            case.door.service,  # type: ignore[arg-type]
+        case.api.app = create_app(
+            case.api.service,  # type: ignore[arg-type]
             mode="sandbox",
             throttle=throttle,
             routes=(*ROUTES, *ROWS),
@@ -68,11 +68,11 @@ class Case:
             "environ": self.environ, "valid": False, **changes,
         }  # fmt: skip
         method, target = facts.pop("method", self.method), facts.pop("target", self.target)
-        return self.door.call(method, target, self.body, **facts)
+        return self.api.call(method, target, self.body, **facts)
 
     def ask(self, method: str, target: str, body: Any = None, **more: Any) -> Any:
         """A call of the partner's that must succeed."""
-        seen = self.door.call(method, target, body, **more)
+        seen = self.api.call(method, target, body, **more)
         assert seen.status < 300, (method, target, seen.body)
         return seen.json if seen.body else None
 
@@ -100,10 +100,10 @@ class Case:
 
     def lack_scope(self) -> None:
         """Call with a key that is good for other things."""
-        self.server_key, secret = self.door.service.tenants.create_key(
+        self.server_key, secret = self.api.service.tenants.create_key(
             self.partition, "restricted", "other", scopes=["v2:kyc"]
         )
-        self.auth = self.door.basic(secret)
+        self.auth = self.api.basic(secret)
 
     def cancel(self) -> None:
         self.ask("POST", f"/v2/payments/{self.payment['id']}/cancel")
@@ -129,7 +129,7 @@ class Create(Case):
     """`POST /v2/payments`: a server key, a required idempotency key, a body; money leaves."""
 
     def set_up(self) -> None:
-        self.target, self.auth = "/v2/payments", self.door.basic()
+        self.target, self.auth = "/v2/payments", self.api.basic()
         self.body = sent_to_wallet(self.checkout, "25")
 
 
@@ -141,7 +141,7 @@ class Refund(Case):
         self.checkout.transfer(self.payment["escrow"]["address"], "10")
         self.checkout.advance(3_600)
         self.target = f"/v2/payments/{self.payment['id']}/refunds"
-        self.auth, self.body = self.door.basic(), {"amount": "4"}
+        self.auth, self.body = self.api.basic(), {"amount": "4"}
 
     def give_back(self) -> None:
         self.ask("POST", self.target, {}, key="all")
@@ -215,7 +215,7 @@ class State(Case):
 
     def forget(self) -> None:
         """Ask for a Payment that there is not, with the secret that it would have."""
-        self.auth = f"Bearer {self.door.payment_secret(NO_PAYMENT)}"
+        self.auth = f"Bearer {self.api.payment_secret(NO_PAYMENT)}"
         self.target = self.target.replace(self.payment["id"], NO_PAYMENT)
 
 
@@ -226,7 +226,7 @@ class Creation(Case):
         allowed = [{"type": "wallet", "chainId": BASE, "address": WALLET}]
         settings = {"enabled": True, "allowedOrigins": [SHOP], "allowedDestinations": allowed}
         self.ask("PUT", "/v2/partners/payment-settings", {**settings, "maxAmount": "100"})
-        self.target = f"/v2/public/apps/{self.door.app_row.id}/payments"
+        self.target = f"/v2/public/apps/{self.api.app_row.id}/payments"
         self.headers = {"Origin": SHOP}
         self.body = {"amount": "25", "destination": {"type": "wallet", "address": WALLET}}
 

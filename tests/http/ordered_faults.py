@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from payments_core.tenants.record import PRODUCTS
-from tests.http.door import OTHER_VERSION, Seen
+from tests.http.api_harness import OTHER_VERSION, Seen
 from tests.http.ordered_checks import PER_MINUTE, SHOP, Case
 
 STEPS = (
@@ -32,7 +32,7 @@ Answer = tuple[int, str, str]
 class Fault:
     """What makes one check fail, and what that answers: status, code, and the facts in it.
 
-    `prepare` changes what is stored, `exhaust` only what was counted, and `spoil` the request.
+    `prepare` changes what is stored, `exhaust` only what was counted, and `corrupt` the request.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Fault:
     answer: Answer
     prepare: Callable[[Any], object] | None = attrs.field(default=None, kw_only=True)
     exhaust: Callable[[Any], object] | None = attrs.field(default=None, kw_only=True)
-    spoil: Callable[[Any], object] | None = attrs.field(default=None, kw_only=True)
+    corrupt: Callable[[Any], object] | None = attrs.field(default=None, kw_only=True)
 
 
 def world(kind: type[Case], faults: Iterable[Fault]) -> Case:
@@ -61,8 +61,8 @@ def answered(case: Case, faults: Iterable[Fault]) -> Answer:
         if fault.exhaust is not None:
             fault.exhaust(case)
     for fault in by_step:
-        if fault.spoil is not None:
-            fault.spoil(case)
+        if fault.corrupt is not None:
+            fault.corrupt(case)
     return summarize(case.send())
 
 
@@ -91,7 +91,7 @@ def exhaust(case: Case) -> None:
 
 
 def limit_app(case: Case) -> None:
-    case.door.service.tenants.set_rate_limits(case.partition, {"sensitive_minute": 1})
+    case.api.service.tenants.set_rate_limits(case.partition, {"sensitive_minute": 1})
 
 
 def ask_beforehand(case: Case) -> None:
@@ -101,15 +101,15 @@ def ask_beforehand(case: Case) -> None:
 
 def revoke(case: Case) -> None:
     """Call with a revoked key, which lacks the scope if the request's own lacks it."""
-    tenants, own = case.door.service.tenants, case.server_key
+    tenants, own = case.api.service.tenants, case.server_key
     key, secret = tenants.create_key(case.partition, own.kind, "revoked", scopes=own.scopes)
     tenants.revoke_key(case.partition, key.id)
-    case.auth = case.door.basic(secret)
+    case.auth = case.api.basic(secret)
 
 
 def without(product: str) -> Callable[[Case], object]:
     left = [name for name in PRODUCTS if name != product]
-    return lambda case: case.door.service.tenants.set_products(case.partition, left)
+    return lambda case: case.api.service.tenants.set_products(case.partition, left)
 
 
 def cut_short(case: Case) -> None:
@@ -152,15 +152,15 @@ ADDRESS = (
         "too many of an address", "address", (429, "rate_limited", "rate_limit_exceeded"),
         exhaust=exhaust,
     ),
-    Fault("no such path", "route", (404, "route_not_found", ""), spoil=elsewhere),
+    Fault("no such path", "route", (404, "route_not_found", ""), corrupt=elsewhere),
     Fault("another method", "route", (405, "method_not_allowed", ""),
-          spoil=settled(method="DELETE")),
-    Fault("a preflight", "preflight", (204, "", ""), spoil=ask_beforehand),
+          corrupt=settled(method="DELETE")),
+    Fault("a preflight", "preflight", (204, "", ""), corrupt=ask_beforehand),
     Fault("no such version", "version", (400, "unsupported_version", ""),
-          spoil=settled(headers={"Service-Version": "1999-01-01"})),
+          corrupt=settled(headers={"Service-Version": "1999-01-01"})),
     Fault("another version", "version", (400, "version_mismatch", ""),
-          spoil=settled(headers={"Service-Version": OTHER_VERSION})),
-    Fault("an unknown query", "query", (400, "validation_error", "no"), spoil=ask_too_much),
+          corrupt=settled(headers={"Service-Version": OTHER_VERSION})),
+    Fault("an unknown query", "query", (400, "validation_error", "no"), corrupt=ask_too_much),
 )  # fmt: skip
 OF_APP = Fault(
     "too many of an app", "rates",
@@ -175,24 +175,26 @@ NOT_PUBLIC = attrs.evolve(
     UNENTITLED, answer=(403, "entitlement_required", "public_checkout"),
     prepare=without("public_checkout"),
 )  # fmt: skip
-NO_KEY = Fault("no key", "headers", (400, "idempotency_key_required", ""), spoil=settled(key=None))
+NO_KEY = Fault(
+    "no key", "headers", (400, "idempotency_key_required", ""), corrupt=settled(key=None)
+)
 BODIES = (
     Fault("a malformed key", "headers", (400, "validation_error", "Idempotency-Key"),
-          spoil=settled(key="\x7f")),
+          corrupt=settled(key="\x7f")),
     Fault("not called JSON", "body", (415, "unsupported_media_type", ""),
-          spoil=settled(environ={"CONTENT_TYPE": "text/plain"})),
-    Fault("no JSON", "body", (400, "invalid_json", ""), spoil=cut_short),
+          corrupt=settled(environ={"CONTENT_TYPE": "text/plain"})),
+    Fault("no JSON", "body", (400, "invalid_json", ""), corrupt=cut_short),
     Fault("a surplus field", "body", (400, "validation_error", "surplus"),
-          spoil=settled(body={"surplus": 1})),
+          corrupt=settled(body={"surplus": 1})),
     Fault("a used key", "idempotency", (409, "idempotency_conflict", ""),
           prepare=lambda case: case.use_key()),
 )  # fmt: skip
 NO_CREDENTIAL = Fault(
-    "no credential", "credential", (401, "unauthorized", ""), spoil=settled(auth=None)
+    "no credential", "credential", (401, "unauthorized", ""), corrupt=settled(auth=None)
 )
 OF_KEYS = (
     NO_CREDENTIAL,
-    Fault("a revoked key", "credential", (401, "unauthorized", ""), spoil=revoke),
+    Fault("a revoked key", "credential", (401, "unauthorized", ""), corrupt=revoke),
     OF_APP, UNENTITLED, NO_KEY, *BODIES,
 )  # fmt: skip
 
@@ -207,12 +209,12 @@ def replay(status: int) -> Fault:
 def lacks(required: str) -> Fault:
     return Fault(
         "no scope", "scope", (403, "insufficient_permissions", f"['{required}']"),
-        spoil=lambda case: case.lack_scope(),
+        corrupt=lambda case: case.lack_scope(),
     )  # fmt: skip
 
 
-def missing(resource: str, spoil: Callable[[Any], object]) -> Fault:
-    return Fault("no such thing", "resource", (404, "not_found", resource), spoil=spoil)
+def missing(resource: str, corrupt: Callable[[Any], object]) -> Fault:
+    return Fault("no such thing", "resource", (404, "not_found", resource), corrupt=corrupt)
 
 
 CANCELLED = Fault(

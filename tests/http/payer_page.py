@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import Seen
 
 INVENTED = "0x" + "ab" * 32
 
@@ -23,7 +23,7 @@ class Page:
 
     def call(self, method: str, path: str = "", body: Any = None, **more: Any) -> Seen:
         more.setdefault("auth", f"Bearer {self.secret}")
-        return self.checkout.door.call(method, self.path + path, body, **more)
+        return self.checkout.api.call(method, self.path + path, body, **more)
 
     def option(self, **body: Any) -> Any:
         seen = self.call("POST", "/options", {"providerCode": "direct", **body})
@@ -46,4 +46,4 @@ class Page:
 
     def exchange(self, code: str | None = None, **more: Any) -> Seen:
         path = f"/v2/public/payment-links/{self.code if code is None else code}/exchange"
-        return self.checkout.door.call("POST", path, auth=None, **more)
+        return self.checkout.api.call("POST", path, auth=None, **more)

@@ -6,8 +6,8 @@ from typing import Any
 
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.payments.record import Payment
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import Seen
 
 OUTSIDE = "0x00000000000000000000000000000000000E0e0E"
 WALLET = {"type": "wallet", "address": OUTSIDE}
@@ -33,7 +33,7 @@ NO_PAYMENT = "payment_" + "A" * 24
 
 
 def create(checkout: Checkout, body: Any, *, key: str | None = "k", **more: Any) -> Seen:
-    return checkout.door.call("POST", "/v2/payments", body, key=key, **more)
+    return checkout.api.call("POST", "/v2/payments", body, key=key, **more)
 
 
 def send(checkout: Checkout, amount: str = "5", **changes: Any) -> dict[str, Any]:
@@ -43,10 +43,10 @@ def send(checkout: Checkout, amount: str = "5", **changes: Any) -> dict[str, Any
 
 
 def mandate(checkout: Checkout, amount: str = "20") -> str:
-    vaults = checkout.door.call("GET", f"/v2/accounts/{checkout.payer}").json["vaults"]
+    vaults = checkout.api.call("GET", f"/v2/accounts/{checkout.payer}").json["vaults"]
     [vault_id] = [vault["vaultId"] for vault in vaults if vault["chainId"] == BASE]
     body = {"vaultId": vault_id, "amountPerPeriod": amount, "period": "month"}
-    seen = checkout.door.call("POST", f"/v2/accounts/{checkout.payer}/mandates", body)
+    seen = checkout.api.call("POST", f"/v2/accounts/{checkout.payer}/mandates", body)
     assert seen.status == 201, seen.body
     return str(seen.json["id"])
 
@@ -64,7 +64,7 @@ def receive(checkout: Checkout, **changes: Any) -> dict[str, Any]:
 
 def stored(checkout: Checkout) -> tuple[int, int]:
     """How many Payments there are, and how many stored answers."""
-    partition, read = checkout.door.partition, checkout.door.service.parts.ports.storage.read
+    partition, read = checkout.api.partition, checkout.api.service.parts.ports.storage.read
     payments = read(partition, lambda s: s.find(Payment, "by_created", limit=100)).records
     answers = read(partition, lambda s: s.find(StoredResponse, "by_expiry", limit=100)).records
     return len(payments), len(answers)

@@ -1,4 +1,4 @@
-"""A door whose app has its public checkout open."""
+"""An API whose app has its public checkout open."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from payments_core.clock import FixedClock
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.payments.record import Payment
-from tests.http.door import Door, Seen
+from tests.http.api_harness import ApiHarness, Seen
 from tests.service.world import WALLET
 
 ORIGIN = "https://shop.example"
@@ -28,8 +28,8 @@ PREFLIGHT = {
 CORS = ("access-control-allow-origin", "vary", "access-control-expose-headers")
 
 
-class Shop(Door):
-    """A door whose app has its public checkout open."""
+class Shop(ApiHarness):
+    """An API whose app has its public checkout open."""
 
     def __init__(self, clock: FixedClock | None = None, **settings: Any) -> None:
         super().__init__(clock)

@@ -1,4 +1,4 @@
-"""What a caller sees of the API, through whichever door: a response, read as JSON."""
+"""What a caller sees of the API, over WSGI or a socket: a response, read as JSON."""
 
 from __future__ import annotations
 

@@ -38,4 +38,4 @@ class ShopOnFile(Checkout):
     def close(self) -> None:
         """Give the file back."""
         self._reader.close()
-        self.door.service.close()
+        self.api.service.close()

@@ -47,7 +47,7 @@ def shop(path: Path) -> Iterator[Shop]:
 
 
 def damage(path: Path, one: LocatedRecord[R]) -> str:
-    """Spoil a row; what the alarm about it says."""
+    """Damage a row; what the alarm about it says."""
     name = type(one.record).collection.name
     with closing(sqlite3.connect(path)) as connection, connection:
         done = connection.execute(

@@ -17,7 +17,7 @@ from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.maintenance import BATCH, scan_all
 from payments_core.storage.port import Storage
 from payments_core.tenants.record import KeyUse
-from tests.service.spoiling import spoil
+from tests.service.corruption import corrupt
 from tests.service.world import World, write
 
 
@@ -30,24 +30,24 @@ def rows_of(world: World) -> DamagedRows:
     return DamagedRows(world.service.parts.ports, RECORD_TYPES)
 
 
-def spoiled(world: World) -> tuple[DamagedRow, Payment]:
+def corrupted(world: World) -> tuple[DamagedRow, Payment]:
     """A damaged Payment between two sound ones, and the Payment that it was."""
     payments = [world.payment() for _ in range(3)]
     before = world.paid(payments[1].payment.id)
-    spoil(world.storage, world.environment_id, before)
+    corrupt(world.storage, world.environment_id, before)
     return DamagedRow("payments", world.environment_id, before.id), before
 
 
 def test_a_check_names_each_damaged_row(world: World) -> None:
     assert check_rows(world.storage, RECORD_TYPES).damaged == ()
-    place, _ = spoiled(world)
+    place, _ = corrupted(world)
     found = check_rows(world.storage, RECORD_TYPES)
     assert found.damaged == (place,)
     assert found.is_complete
 
 
 def test_a_check_with_a_bound_looks_at_every_collection_and_then_stops(world: World) -> None:
-    place, _ = spoiled(world)
+    place, _ = corrupted(world)
     marks = [KeyUse(id=f"k{number:05d}", last_used_at=1) for number in range(3 * BATCH)]
     write(world.storage, "env_large", lambda tx: [tx.insert(mark) for mark in marks])
     found = check_rows(world.storage, (KeyUse, Payment), max_rows=BATCH + 1)
@@ -61,7 +61,7 @@ def test_a_check_with_a_bound_looks_at_every_collection_and_then_stops(world: Wo
 
 
 def test_a_row_is_repaired_from_a_document(world: World) -> None:
-    place, before = spoiled(world)
+    place, before = corrupted(world)
     damaged = rows_of(world).get(place)
     with pytest.raises(UnreadableDocument):
         damaged.read(Payment)
@@ -89,7 +89,7 @@ def test_a_row_is_repaired_from_a_document(world: World) -> None:
 def test_a_document_that_cannot_be_read_or_is_of_another_record_repairs_nothing(
     world: World,
 ) -> None:
-    place, before = spoiled(world)
+    place, before = corrupted(world)
     other = documents.encode(attrs.evolve(before, id="payment_x"))
     for document, says in (
         (b'{"half', "cannot be read"),
@@ -106,7 +106,7 @@ def test_a_document_that_cannot_be_read_or_is_of_another_record_repairs_nothing(
 
 def test_a_row_is_removed_with_its_unique_keys(world: World) -> None:
     account = world.account("again")
-    spoil(world.storage, world.environment_id, account)
+    corrupt(world.storage, world.environment_id, account)
     place = DamagedRow("accounts", world.environment_id, account.id)
     repair = rows_of(world).remove(place)
     assert (repair.action, repair.row_id) == ("removed", account.id)
@@ -116,7 +116,7 @@ def test_a_row_is_removed_with_its_unique_keys(world: World) -> None:
 
 
 def test_only_a_damaged_row_is_shown_repaired_or_removed(world: World) -> None:
-    place, before = spoiled(world)
+    place, before = corrupted(world)
     sound = DamagedRow("payments", world.environment_id, world.payment().payment.id)
     document = documents.encode(before)
     for act in (

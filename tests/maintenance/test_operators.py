@@ -37,8 +37,8 @@ def test_an_operator_signs_in_with_the_password_that_was_printed(
     made = operators.create(shop.environment_id, "ann")
     assert len(made.password) == 24
     another_process = made_for(shop)
-    for door in (operators, another_process):
-        operator = door.verify("ann", made.password, mode="sandbox")
+    for api in (operators, another_process):
+        operator = api.verify("ann", made.password, mode="sandbox")
         assert (operator.username, operator.mode) == ("ann", "sandbox")
         assert operator.environment_id == shop.environment_id
     assert operators.list() == (operator,)

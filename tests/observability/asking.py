@@ -1,4 +1,4 @@
-"""A door whose requests are observed, and a service whose core reports."""
+"""An API whose requests are observed, and a service whose core reports."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from payments_core_http.app import create_app
 from payments_core_http.observability.requests import RequestObserver
 from payments_core_http.routes import ROUTES
 from payments_core_http.throttling import Throttle
-from tests.http.door import ROWS, Door
+from tests.http.api_harness import ROWS, ApiHarness
 
 
 def observed(
     observer: RequestObserver,
     throttle: Throttle | None = None,
     telemetry: Telemetry = NOOP_TELEMETRY,
-) -> Door:
-    """A door as the HTTP tests have it, with an observer, and a core that reports."""
-    door = Door(telemetry=telemetry)
-    door.app = create_app(
-        door.service,  # type: ignore[arg-type]
+) -> ApiHarness:
+    """An API as the HTTP tests have it, with an observer, and a core that reports."""
+    api = ApiHarness(telemetry=telemetry)
+    api.app = create_app(
+        api.service,  # type: ignore[arg-type]
         mode="sandbox",
         routes=(*ROUTES, *ROWS),
         throttle=throttle,
         observer=observer,
     )
-    door.validated = validator(door.app)
-    return door
+    api.validated = validator(api.app)
+    return api
 
 
 @attrs.define

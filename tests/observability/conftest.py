@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from payments_core_http.observability.metrics import Metrics
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 from tests.observability.listening import Log, logging_as_before
 
 
@@ -26,8 +26,8 @@ def lines() -> Iterator[Log]:
 
 
 @pytest.fixture
-def door() -> Door:
-    return Door()
+def api() -> ApiHarness:
+    return ApiHarness()
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from payments_core_http.observability.metric_catalog import METRIC_BY_NAME, METR
 from payments_core_http.observability.metrics import Metrics
 from payments_core_http.throttling import Throttle
 from tests.core.engine.jobs.bench import AUTHORITY, STOPPING, Bench
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 from tests.observability.asking import BrokenWire, observed
 from tests.webhooks.webhook_bench import Bench as Webhooks
 from tests.webhooks.webhook_bench import Names, Wire
@@ -47,9 +47,9 @@ def text(metrics: Metrics) -> str:
 
 
 def test_a_request_is_counted_by_its_route_and_its_class(metrics: Metrics) -> None:
-    door = observed(metrics)
+    api = observed(metrics)
     for _ in range(3):
-        door.call("GET", "/v2/things/payment_" + "A" * 24)
+        api.call("GET", "/v2/things/payment_" + "A" * 24)
     labels = {"route": "/v2/things/{paymentId}", "method": "GET"}
     assert value(metrics, "payments_http_requests_total", **labels, status_class="4xx") == 3
     assert value(metrics, "payments_http_request_seconds_count", **labels) == 3
@@ -57,23 +57,23 @@ def test_a_request_is_counted_by_its_route_and_its_class(metrics: Metrics) -> No
 
 
 def test_a_request_is_in_flight_until_it_has_ended(metrics: Metrics) -> None:
-    door = observed(metrics)
+    api = observed(metrics)
     seen: list[float | None] = []
-    door.service.things.before = lambda: seen.append(
+    api.service.things.before = lambda: seen.append(
         value(metrics, "payments_http_requests_in_flight")
     )
-    door.make()
+    api.make()
     assert seen == [1]
     assert value(metrics, "payments_http_requests_in_flight") == 0
 
 
 def test_replays_and_refused_rates_are_counted(metrics: Metrics) -> None:
-    door = observed(metrics, Throttle(MemoryLimiter()))
-    door.make()
-    door.make()
+    api = observed(metrics, Throttle(MemoryLimiter()))
+    api.make()
+    api.make()
     assert value(metrics, "payments_http_replays_total") == 1
     for _ in range(25):
-        door.call("GET", "/nowhere")
+        api.call("GET", "/nowhere")
     blocked = value(metrics, "payments_http_rate_limited_total", reason="abuse_blocked")
     assert blocked
     assert value(metrics, "payments_http_rate_limited_total", reason="rate_limit_exceeded") == 0
@@ -83,21 +83,21 @@ def test_a_limiter_that_breaks_is_counted_as_one_that_is_not_there(
     metrics: Metrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limiter = MemoryLimiter()
-    door = observed(metrics, Throttle(limiter))
+    api = observed(metrics, Throttle(limiter))
     monkeypatch.setattr(limiter, "check", None)  # raises TypeError
-    assert door.call("GET", "/v2/things").status == 429
+    assert api.call("GET", "/v2/things").status == 429
     reason = "rate_limiter_unavailable"
     assert value(metrics, "payments_http_rate_limited_total", reason=reason) == 1
 
 
 def test_labels_take_values_that_the_code_knows(metrics: Metrics) -> None:
-    door = observed(metrics, telemetry=metrics)
+    api = observed(metrics, telemetry=metrics)
     for number in range(30):
-        door.call(f"BREW{number}", f"/coffee/{number}", valid=False)
-        door.call("GET", f"/v2/things/payment_{number:024}")
-        door.make(key=f"k-{number}")
+        api.call(f"BREW{number}", f"/coffee/{number}", valid=False)
+        api.call("GET", f"/v2/things/payment_{number:024}")
+        api.make(key=f"k-{number}")
     reported = text(metrics)
-    assert door.partition not in reported
+    assert api.partition not in reported
     assert "coffee" not in reported
     assert len(re.findall(r"^payments_http_requests_total\{", reported, re.M)) == 3
 
@@ -181,9 +181,9 @@ def test_reruns_are_counted(metrics: Metrics) -> None:
 
 
 def test_a_chain_exports_its_height_and_when_it_was_scanned(metrics: Metrics) -> None:
-    door = Door(telemetry=metrics)
+    api = ApiHarness(telemetry=metrics)
     began = time.time()
-    door.service.worker("sandbox").run_due()
+    api.service.worker("sandbox").run_due()
     height = value(metrics, "payments_chain_scanned_height", chain_id="8453")
     assert height is not None
     assert height == value(metrics, "payments_chain_head_height", chain_id="8453")
@@ -214,11 +214,11 @@ def test_the_alert_of_a_stale_scan_sees_a_chain_that_was_never_scanned(
 
 
 def test_each_count_of_stored_bytes_is_reported_without_its_environment(metrics: Metrics) -> None:
-    door = Door(telemetry=metrics)
-    partition = door.partition
-    counter = StoredBytesCounter(door.service.parts.ports, RECORD_TYPES)
+    api = ApiHarness(telemetry=metrics)
+    partition = api.partition
+    counter = StoredBytesCounter(api.service.parts.ports, RECORD_TYPES)
     assert counter.run(partition) is False
-    stored = door.service.tenants.get_environment(partition).stored_bytes
+    stored = api.service.tenants.get_environment(partition).stored_bytes
     assert stored is not None
     assert value(metrics, "payments_stored_bytes_sum") == stored
     assert value(metrics, "payments_stored_share_bucket", le="0.1") == 1
@@ -233,13 +233,13 @@ def test_each_count_of_stored_bytes_is_reported_without_its_environment(metrics:
 
 
 def test_a_silent_chain_is_counted(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
-    door = Door(telemetry=metrics)
+    api = ApiHarness(telemetry=metrics)
 
     def silent() -> None:
         raise ChainUnavailable("nobody answers")
 
-    monkeypatch.setattr(door.service.chains[8453], "heads", silent)
-    door.service.worker("sandbox").run_due()
+    monkeypatch.setattr(api.service.chains[8453], "heads", silent)
+    api.service.worker("sandbox").run_due()
     assert value(metrics, "payments_chain_scan_errors_total", chain_id="8453") == 1
 
 
@@ -292,10 +292,10 @@ def attempted(metrics: Metrics, webhooks: Webhooks) -> str:
 
 
 def test_a_queue_lags_by_what_waits_longest(metrics: Metrics) -> None:
-    door = Door()
-    metrics.watch(door.service, "sandbox")
-    door.service.worker("sandbox")  # has every chain scanned from now on
-    door.service.parts.ports.clock.advance(90)  # type: ignore[attr-defined]
+    api = ApiHarness()
+    metrics.watch(api.service, "sandbox")
+    api.service.worker("sandbox")  # has every chain scanned from now on
+    api.service.parts.ports.clock.advance(90)  # type: ignore[attr-defined]
     assert value(metrics, "payments_queue_lag_seconds", queue="chain") == 90
     assert value(metrics, "payments_queue_lag_seconds", queue="webhooks") == 0
     assert value(metrics, "payments_storage_up") == 1
@@ -306,16 +306,16 @@ def test_a_queue_lags_by_what_waits_longest(metrics: Metrics) -> None:
 def test_a_scrape_does_not_wait_for_storage_that_hangs(
     metrics: Metrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    door, hangs = Door(), threading.Event()
+    api, hangs = ApiHarness(), threading.Event()
     asked: list[str] = []
 
     def hanging(queue: str, after: object = None) -> None:
         asked.append(queue)
         hangs.wait(30)
 
-    monkeypatch.setattr(door.service.parts.ports.storage, "next_due", hanging)
+    monkeypatch.setattr(api.service.parts.ports.storage, "next_due", hanging)
     monkeypatch.setattr(backlog, "MAX_WAIT_S", 0.05)
-    metrics.watch(door.service, "sandbox")
+    metrics.watch(api.service, "sandbox")
     began = time.monotonic()
     reported = [text(metrics) for _ in range(3)]
     assert time.monotonic() - began < 5
@@ -329,18 +329,18 @@ def test_a_scrape_does_not_wait_for_storage_that_hangs(
 def test_a_scrape_shows_that_storage_is_out_of_reach(
     metrics: Metrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    door = Door()
+    api = ApiHarness()
 
     def refuse(queue: str, after: object = None) -> None:
         raise StorageUnavailable("no route")
 
-    monkeypatch.setattr(door.service.parts.ports.storage, "next_due", refuse)
-    metrics.watch(door.service, "sandbox")
+    monkeypatch.setattr(api.service.parts.ports.storage, "next_due", refuse)
+    metrics.watch(api.service, "sandbox")
     assert value(metrics, "payments_storage_up") == 0
 
 
 def test_alarms_are_counted_by_their_module(metrics: Metrics, bench: Bench) -> None:
-    metrics.watch(Door().service, "sandbox")
+    metrics.watch(ApiHarness().service, "sandbox")
     bench.add("a", "break")
     runner = worker(bench, metrics)
     for _ in range(CLAIMS_BEFORE_PARKING):
@@ -355,7 +355,7 @@ def test_alarms_are_counted_by_their_module(metrics: Metrics, bench: Bench) -> N
 
 
 def test_the_table_and_the_registry_agree(metrics: Metrics) -> None:
-    metrics.watch(Door().service, "sandbox")
+    metrics.watch(ApiHarness().service, "sandbox")
     kinds = {
         family.name: family.type
         for family in metrics.registry.collect()

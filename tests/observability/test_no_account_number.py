@@ -23,7 +23,7 @@ from payments_core_http.observability.metrics import Metrics
 from payments_core_http.routes import ROUTES
 from tests.http.checkout import Checkout
 from tests.http.console import HOOK, Receiver
-from tests.http.dashboard.desk import open_desk
+from tests.http.dashboard.operator_browser import open_browser
 from tests.http.payment_bodies import BANK_ACCOUNT
 from tests.http.v2.accounts.test_account_routes import Partner
 from tests.observability.test_tracing import Spans
@@ -40,15 +40,15 @@ class Shop(Checkout):
         self.spans = Spans(metrics)
         self.receiver = Receiver()
         super().__init__(MemoryStorage(), transport=self.receiver, telemetry=self.spans.traced)
-        door = self.door
-        door.app = create_app(
-            door.service,  # type: ignore[arg-type]
+        api = self.api
+        api.app = create_app(
+            api.service,  # type: ignore[arg-type]
             mode="sandbox",
             routes=ROUTES,
             observer=self.spans.traced,
         )
-        door.validated = validator(door.app)
-        environment = f"/v2/console/apps/{door.app_row.id}/environments/{door.partition}"
+        api.validated = validator(api.app)
+        environment = f"/v2/console/apps/{api.app_row.id}/environments/{api.partition}"
         self.call(f"{environment}/webhooks", {"url": HOOK})
         self.owner = Partner(self)
         self.call(f"/v2/sandbox/accounts/{self.owner.id}/kyc", {"status": "approved"})
@@ -57,7 +57,7 @@ class Shop(Checkout):
         self.pass_time()
 
     def call(self, path: str, body: Any, **more: Any) -> Any:
-        seen = self.door.call("POST", path, body, **more)
+        seen = self.api.call("POST", path, body, **more)
         assert seen.status < 300, seen.body
         return seen.json
 
@@ -84,7 +84,7 @@ def test_no_trace_webhook_page_or_answer_holds_an_account_number(metrics: Metric
     }  # fmt: skip
     payment_id = shop.call("/v2/payments", body, key="payout")["paymentId"]
     shop.pass_time()
-    answers += [shop.door.call("GET", f"/v2/payments/{payment_id}")]
+    answers += [shop.api.call("GET", f"/v2/payments/{payment_id}")]
     for outcome in ({"outcome": "settle"}, {"outcome": "return", "code": "R03"}):
         shop.call(f"/v2/sandbox/payouts/{payment_id}", outcome)
     destination = {"type": "vault", "chainId": 8453, "assetSymbol": "USDC"}
@@ -103,9 +103,9 @@ def test_no_trace_webhook_page_or_answer_holds_an_account_number(metrics: Metric
         shop.owner.call("GET", "/onramp-bank-accounts"),
         shop.owner.call("GET", "/bank-accounts"),
     ]
-    desk = open_desk(shop)
-    pages = [desk.get("/dashboard/payments"), desk.get(f"/dashboard/payments/{payment_id}")]
-    pages += [desk.get("/dashboard/webhooks")]
+    browser = open_browser(shop)
+    pages = [browser.get("/dashboard/payments"), browser.get(f"/dashboard/payments/{payment_id}")]
+    pages += [browser.get("/dashboard/webhooks")]
     assert [page.status for page in pages] == [200, 200, 200]
     assert payment_id.encode() in pages[1].body
 
@@ -120,18 +120,18 @@ def test_no_trace_webhook_page_or_answer_holds_an_account_number(metrics: Metric
     for planted in (PLANTED, REFUSED, TOO_LONG, number):
         assert not [text for text in texts if planted in text], planted
 
-    row = shop.door.service.parts.ports.storage.read(
-        shop.door.partition, lambda snapshot: snapshot.get(BankAccount, answers[0].json["id"])
+    row = shop.api.service.parts.ports.storage.read(
+        shop.api.partition, lambda snapshot: snapshot.get(BankAccount, answers[0].json["id"])
     )
     assert row is not None
-    details = open_details(shop.door.service.parts.ports.key_ring, row)
+    details = open_details(shop.api.service.parts.ports.key_ring, row)
     assert details.account_number == PLANTED
     order = PayoutOrder(key="k", rail="ach", amount_cents=1, recipient=details)
     registration = AccountRegistration(
         key="k", account=details, bank_name=None, address=row.address
     )
-    authority = shop.door.service.tenants.system_authority(shop.door.partition)
-    opened = shop.door.service.acting_as(authority).onramps.read_instructions(shop.owner.id, id)
+    authority = shop.api.service.tenants.system_authority(shop.api.partition)
+    opened = shop.api.service.acting_as(authority).onramps.read_instructions(shop.owner.id, id)
     assert opened.account_number == number
     for value in (row, details, order, registration, opened):
         assert PLANTED not in repr(value), type(value)

@@ -12,7 +12,7 @@ import pytest
 from payments_core.credentials.keyring import KeyRing
 from payments_core.storage.port import StorageUnavailable
 from payments_core_http.errors import MalformedRequest
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 from tests.observability.asking import BrokenWire
 from tests.observability.listening import Log
 from tests.webhooks.webhook_bench import Bench as Webhooks
@@ -23,24 +23,24 @@ RING = KeyRing.generate()
 
 
 class Shop:
-    """A door, and every secret that goes through it, by name."""
+    """An API, and every secret that it sees, by name."""
 
     def __init__(self) -> None:
-        self.door = Door()
+        self.api = ApiHarness()
         payment = "payment_" + "aB3_" * 6
-        link = self.door.service.parts.links.mint(self.door.partition, payment, "sandbox")
+        link = self.api.service.parts.links.mint(self.api.partition, payment, "sandbox")
         sealed = base64.b64decode(link.sealed_code)
-        self.code = self.door.service.parts.ports.key_ring.open(
+        self.code = self.api.service.parts.ports.key_ring.open(
             "payment link", payment, sealed
         ).decode()
-        self.session = self.door.session().json["clientSessionToken"]
-        self.access = self.door.access_token()
+        self.session = self.api.session().json["clientSessionToken"]
+        self.access = self.api.access_token()
         self.payment = payment
-        self.payment_secret = self.door.payment_secret(payment)
+        self.payment_secret = self.api.payment_secret(payment)
         self.secrets = {
-            "secret": self.door.secret.removeprefix("sk_sandbox_"),
-            "restricted": self.door.restricted_secret.removeprefix("rk_sandbox_"),
-            "basic": self.door.basic().removeprefix("Basic "),
+            "secret": self.api.secret.removeprefix("sk_sandbox_"),
+            "restricted": self.api.restricted_secret.removeprefix("rk_sandbox_"),
+            "basic": self.api.basic().removeprefix("Basic "),
             "session": self.session.removeprefix("cst_"),
             "access": self.access.removeprefix("cat_"),
             "payment": self.payment_secret.partition("_secret_")[2],
@@ -52,25 +52,25 @@ class Shop:
     def all_said(self) -> str:
         """What a careless text would say."""
         return (
-            f"{self.door.secret} {self.door.restricted_secret} {self.door.basic()} {self.session}"
+            f"{self.api.secret} {self.api.restricted_secret} {self.api.basic()} {self.session}"
             f" {self.access} {self.payment_secret} {self.code} {DATABASE} PAYMENTS_KEY_RING={RING}"
         )
 
 
 def wrong_places(shop: Shop) -> None:
     """Credentials where they do not belong."""
-    door = shop.door
-    for secret in (door.secret, shop.session, shop.access, shop.payment_secret, shop.code):
-        door.call("GET", f"/v2/things/{secret}")
-        door.call("GET", f"/{secret}/x", auth=f"Bearer {secret}")
-        door.call("GET", f"/v2/things?name={secret}")
-        door.call("GET", "/v2/partners/config", headers={"Service-Version": secret})
-        door.call("GET", "/v2/partners/config", auth=f"Basic {secret}")
-        door.make({"name": secret}, key=f"k-{len(secret)}")
-        door.make({"name": "a", "note": secret}, key=secret[:200])
-        door.call("POST", "/v2/things", raw=f'{{"name": "{secret}'.encode(), key="broken")
-    door.call("GET", f"/v2/public/payment-links/{shop.code}", auth=None)
-    door.call("GET", f"/pay/{shop.code}?key={shop.payment_secret}", auth=None)
+    api = shop.api
+    for secret in (api.secret, shop.session, shop.access, shop.payment_secret, shop.code):
+        api.call("GET", f"/v2/things/{secret}")
+        api.call("GET", f"/{secret}/x", auth=f"Bearer {secret}")
+        api.call("GET", f"/v2/things?name={secret}")
+        api.call("GET", "/v2/partners/config", headers={"Service-Version": secret})
+        api.call("GET", "/v2/partners/config", auth=f"Basic {secret}")
+        api.make({"name": secret}, key=f"k-{len(secret)}")
+        api.make({"name": "a", "note": secret}, key=secret[:200])
+        api.call("POST", "/v2/things", raw=f'{{"name": "{secret}'.encode(), key="broken")
+    api.call("GET", f"/v2/public/payment-links/{shop.code}", auth=None)
+    api.call("GET", f"/pay/{shop.code}?key={shop.payment_secret}", auth=None)
 
 
 def faults(shop: Shop) -> None:
@@ -79,9 +79,9 @@ def faults(shop: Shop) -> None:
     def fail() -> None:
         raise RuntimeError(shop.all_said()) from ValueError(shop.all_said())
 
-    shop.door.service.things.before = fail
-    assert shop.door.make(key="fault").status == 500
-    assert shop.door.call("GET", "/v2/burst").status == 500
+    shop.api.service.things.before = fail
+    assert shop.api.make(key="fault").status == 500
+    assert shop.api.call("GET", "/v2/burst").status == 500
 
 
 def broken_storage(shop: Shop) -> None:
@@ -90,10 +90,10 @@ def broken_storage(shop: Shop) -> None:
     def refuse(*_: object, **__: object) -> Any:
         raise StorageUnavailable(f"PostgreSQL: invalid dsn {DATABASE}") from OSError(DATABASE)
 
-    storage = shop.door.service.parts.ports.storage
+    storage = shop.api.service.parts.ports.storage
     storage.read = storage.transact = refuse  # type: ignore[method-assign]
-    assert shop.door.make(key="storage").status == 503
-    worker = shop.door.service.worker
+    assert shop.api.make(key="storage").status == 503
+    worker = shop.api.service.worker
     with pytest.raises(StorageUnavailable):
         worker("sandbox")
 
@@ -104,12 +104,12 @@ def failing_jobs(shop: Shop) -> None:
     def fail(claimed: object) -> None:
         raise ValueError(shop.all_said())
 
-    worker = shop.door.service.worker("sandbox")
+    worker = shop.api.service.worker("sandbox")
     for handlers in (worker._executor.handlers, worker._executor.batch_handlers):
         handlers.update(dict.fromkeys(handlers, fail))
     for _ in range(25):
         worker.run_due()
-        shop.door.service.parts.ports.clock.advance(700)  # type: ignore[attr-defined]
+        shop.api.service.parts.ports.clock.advance(700)  # type: ignore[attr-defined]
 
 
 def failing_webhooks(shop: Shop) -> None:

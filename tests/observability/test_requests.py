@@ -9,7 +9,7 @@ import pytest
 from payments_core.limiters.memory import MemoryLimiter
 from payments_core_http.observability.requests import NOOP_OBSERVER
 from payments_core_http.throttling import Throttle
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 from tests.observability.asking import observed
 from tests.observability.listening import Log, logging_as_before
 
@@ -20,8 +20,8 @@ def requests(log: Log) -> list[dict[str, object]]:
     return [one for one in log.records if one["logger"] == "payments_core_http.access"]
 
 
-def test_a_request_is_one_line(lines: Log, door: Door) -> None:
-    seen = door.call("GET", f"/v2/things/{ID}?unheard=of", headers={"X-Own": "theirs"})
+def test_a_request_is_one_line(lines: Log, api: ApiHarness) -> None:
+    seen = api.call("GET", f"/v2/things/{ID}?unheard=of", headers={"X-Own": "theirs"})
     [line] = requests(lines)
     assert seen.status == 400
     assert isinstance(line.pop("durationMs"), float)
@@ -34,7 +34,7 @@ def test_a_request_is_one_line(lines: Log, door: Door) -> None:
         "method": "GET",
         "route": "/v2/things/{paymentId}",
         "status": 400,
-        "environmentId": door.partition,
+        "environmentId": api.partition,
     }
     assert ID not in lines.text
     assert "unheard" not in lines.text
@@ -52,23 +52,23 @@ def test_a_request_is_one_line(lines: Log, door: Door) -> None:
     ],
 )
 def test_a_request_is_logged_by_its_route(
-    lines: Log, door: Door, method: str, target: str, reported: tuple[str, str, int]
+    lines: Log, api: ApiHarness, method: str, target: str, reported: tuple[str, str, int]
 ) -> None:
-    door.call(method, target, valid=False)
+    api.call(method, target, valid=False)
     [line] = requests(lines)
     assert (line["method"], line["route"], line["status"]) == reported
 
 
-def test_a_replay_is_logged(lines: Log, door: Door) -> None:
-    door.make()
-    door.make()
+def test_a_replay_is_logged(lines: Log, api: ApiHarness) -> None:
+    api.make()
+    api.make()
     assert [line.get("replayed", False) for line in requests(lines)] == [False, True]
 
 
 def test_a_refused_rate_is_logged(lines: Log) -> None:
-    door = observed(NOOP_OBSERVER, Throttle(MemoryLimiter()))
+    api = observed(NOOP_OBSERVER, Throttle(MemoryLimiter()))
     for _ in range(25):
-        door.call("GET", "/nowhere")
+        api.call("GET", "/nowhere")
     reported = [line.get("limited") for line in requests(lines)]
     assert reported[0] is None
     assert reported[-1] == "abuse_blocked"
@@ -77,15 +77,15 @@ def test_a_refused_rate_is_logged(lines: Log) -> None:
 def test_health_routes_are_asked_too_often_to_be_logged() -> None:
     with logging_as_before():
         log = Log("json", level="INFO")
-        door = Door()
-        door.call("GET", "/healthz", auth=None)
-        door.call("GET", "/readyz", auth=None)
+        api = ApiHarness()
+        api.call("GET", "/healthz", auth=None)
+        api.call("GET", "/readyz", auth=None)
         assert requests(log) == []
 
 
-def test_without_the_level_nothing_is_written(door: Door) -> None:
+def test_without_the_level_nothing_is_written(api: ApiHarness) -> None:
     with logging_as_before():
         log = Log("json", level="WARNING")
-        door.call("GET", "/v2/partners/config")
+        api.call("GET", "/v2/partners/config")
         assert log.text == ""
         assert not logging.getLogger("payments_core_http.access").isEnabledFor(logging.INFO)

@@ -64,8 +64,8 @@ def spans(metrics: Metrics) -> Spans:
 
 
 def test_a_request_is_a_span_of_its_route(spans: Spans) -> None:
-    door = observed(spans.traced)
-    seen = door.call("GET", f"/v2/things/payment_{'Z' * 24}?a=b")
+    api = observed(spans.traced)
+    seen = api.call("GET", f"/v2/things/payment_{'Z' * 24}?a=b")
     span = spans.one
     assert (span.name, span.kind) == ("GET /v2/things/{paymentId}", SpanKind.SERVER)
     assert dict(span.attributes) == {
@@ -74,7 +74,7 @@ def test_a_request_is_a_span_of_its_route(spans: Spans) -> None:
         "http.response.status_code": seen.status,
         "url.scheme": "http",
         "payments.request_id": seen.headers["x-request-id"],
-        "payments.environment_id": door.partition,
+        "payments.environment_id": api.partition,
     }
     assert span.status.status_code is StatusCode.UNSET
     assert "ZZZ" not in span.to_json()
@@ -118,8 +118,8 @@ def test_a_trace_goes_on_from_a_socket_that_is_trusted(spans: Spans, peer: Any) 
 
 def goes_on(spans: Spans, peer: Any) -> bool:
     """Whether the trace of a request from this peer goes on."""
-    door = observed(spans.traced)
-    door.call(
+    api = observed(spans.traced)
+    api.call(
         "GET",
         "/v2/partners/config",
         headers={"traceparent": TRACEPARENT},

@@ -42,11 +42,11 @@ def _deaths(processes: Sequence[Process]) -> Iterator[tuple[str, str]]:
     """Who was killed how often."""
     for role in ("serve", "worker"):
         own = [process for process in processes if process.role == role]
-        kills, lives = sum(p.kills for p in own), sum(p.lives for p in own)
+        kills, starts = sum(p.kills for p in own), sum(p.starts for p in own)
         ends = sum(p.exits.count(1) for p in own)
         yield (
             f"kill -9 of {role}",
-            f"{kills}; {len(own)} processes, ready {lives} times, {ends} starts without a database",
+            f"{kills}; {len(own)} processes, ready {starts} times, {ends} starts had no database",
         )
 
 

@@ -1,6 +1,6 @@
 """What is in the storage when all is over, read there directly and past the service.
 
-It looks to the laws of the model (`tests/service/model`) as the model's own stage does, so that
+It looks to the laws of the model (`tests/service/model`) as the model's own world does, so that
 they judge a deployment of many processes too.
 """
 

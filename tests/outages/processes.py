@@ -51,7 +51,7 @@ def admin(environ: Mapping[str, str], *arguments: str) -> Any:
 
 
 class Process:
-    """One process of the deployment over all its lives, and the thread that starts them."""
+    """One process of the deployment over all its starts, and the thread that starts it."""
 
     def __init__(self, role: Role, number: int, environ: Mapping[str, str], folder: Path) -> None:
         self.role = role
@@ -67,13 +67,13 @@ class Process:
         self._keeper = threading.Thread(target=self._keep, name=self.name, daemon=True)
 
     @property
-    def lives(self) -> int:
+    def starts(self) -> int:
         """How often it was ready for its work."""
         return len(self.ready.read_text().splitlines()) if self.ready.exists() else 0
 
     @property
     def kills(self) -> int:
-        """How many of its lives ended by SIGKILL."""
+        """How often it ended by SIGKILL."""
         return self.exits.count(-signal.SIGKILL)
 
     @property

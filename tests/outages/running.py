@@ -260,7 +260,7 @@ class _Run:
 
 
 def _odd_ends(processes: Sequence[Process]) -> Iterator[str]:
-    """Lives that ended neither by us nor for want of a database; who says that and is then killed
+    """Ends that neither we nor the want of a database caused; who says that and is then killed
     counts as killed."""
     for process in processes:
         refused = logs.refused_starts(process.log)

@@ -70,7 +70,7 @@ def test_kills_and_a_restart_of_the_database_lose_nothing_and_double_nothing(
     assert any(answered.tries > 1 for answered in outcome.evidence.answered)
 
 
-# The laws bite.
+# The laws find what was tampered with.
 
 Tamper = Callable[[Evidence], Evidence]
 
@@ -174,7 +174,7 @@ def to(**changes: Any) -> Callable[[Any], Any]:
     return lambda record: attrs.evolve(record, **changes)
 
 
-BITES: tuple[tuple[Callable[..., Any], Tamper], ...] = (
+TAMPERINGS: tuple[tuple[Callable[..., Any], Tamper], ...] = (
     (laws.what_was_answered_is_there, without(Account)),
     (laws.what_was_answered_is_there, without(PaymentOption)),
     (laws.what_was_answered_is_there, without(ClientSession)),
@@ -233,7 +233,7 @@ BITES: tuple[tuple[Callable[..., Any], Tamper], ...] = (
 )
 
 
-@pytest.mark.parametrize("case", BITES, ids=lambda case: case[0].__name__)
+@pytest.mark.parametrize("case", TAMPERINGS, ids=lambda case: case[0].__name__)
 def test_a_law_finds_what_is_wrong(
     case: tuple[Callable[..., Any], Tamper], outcome: Outcome
 ) -> None:

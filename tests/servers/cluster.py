@@ -103,7 +103,7 @@ class Cluster:
             pid = int((self.data / "postmaster.pid").read_text().split("\n")[0])
         except (FileNotFoundError, ValueError):
             return None
-        return pid if _lives(pid) and _works_in(pid, self.data) else None
+        return pid if _is_alive(pid) and _works_in(pid, self.data) else None
 
     def url(self, database: str = "postgres", *, tcp: bool = False) -> str:
         """Where clients connect: through its socket, or by `tcp` if it was made so.
@@ -160,7 +160,7 @@ class Cluster:
         for process in processes:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        _wait(lambda: not any(map(_lives, processes)), "its processes to die")
+        _wait(lambda: not any(map(_is_alive, processes)), "its processes to die")
         # A dead process keeps its number until its parent looks, and a live one may get it.
         # Then the next server would think that this one still runs.
         (self.data / "postmaster.pid").unlink(missing_ok=True)
@@ -298,7 +298,7 @@ def _stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     if not Path("/proc/self/stat").exists():
         try:
             os.kill(pid, 0)

@@ -11,8 +11,8 @@ import pytest
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from tests.conftest import CHOSEN, Opener
-from tests.service.stage import Stage
-from tests.service.till import Till
+from tests.service.chain_harness import ChainHarness
+from tests.service.deposit_harness import DepositHarness
 from tests.service.world import World
 
 DATABASES = ("sqlite", "postgresql")
@@ -60,27 +60,27 @@ def memory_world() -> World:
 
 
 @pytest.fixture
-def till(world: World) -> Till:
+def harness(world: World) -> DepositHarness:
     """The payer's deposit address, on every storage."""
-    return Till(world)
+    return DepositHarness(world)
 
 
 @pytest.fixture
-def memory_till(memory_world: World) -> Till:
+def memory_harness(memory_world: World) -> DepositHarness:
     """The same on memory alone."""
-    return Till(memory_world)
+    return DepositHarness(memory_world)
 
 
 @pytest.fixture
-def stage(storage: Storage) -> Stage:
+def chain_harness(storage: Storage) -> ChainHarness:
     """One simulated chain, on every storage."""
-    return Stage(storage)
+    return ChainHarness(storage)
 
 
 @pytest.fixture
-def memory_stage() -> Stage:
+def memory_chain_harness() -> ChainHarness:
     """The same on memory alone."""
-    return Stage(MemoryStorage())
+    return ChainHarness(MemoryStorage())
 
 
 def funded(storage: Storage) -> World:

@@ -24,7 +24,7 @@ from payments_core.storage.records import Record
 from payments_core.tenants.queries import iterate_apps, load_key_uses
 from payments_core.tenants.record import KeyUse
 from payments_core.webhooks.record import Endpoint
-from tests.service.spoiling import spoil
+from tests.service.corruption import corrupt
 from tests.service.world import BASE, World
 
 
@@ -61,7 +61,7 @@ def test_the_lists_of_an_environment_pass_over_a_damaged_row(
     for kind, find, id_of in lists:
         before = [id_of(found) for found in read_all(find)]
         assert len(before) >= 2
-        where = spoil(world.storage, world.environment_id, world.get(kind, before[0]))
+        where = corrupt(world.storage, world.environment_id, world.get(kind, before[0]))
         caplog.clear()
         found = read_all(find)
         assert [id_of(one) for one in found] == before[1:], kind
@@ -77,7 +77,7 @@ def test_the_lists_of_an_account_pass_over_a_damaged_row(
     for find in (shop.vaults.list, shop.deposits.list_addresses):
         before = find(account).records
         assert len(before) >= 2
-        where = spoil(world.storage, world.environment_id, before[0])
+        where = corrupt(world.storage, world.environment_id, before[0])
         caplog.clear()
         assert find(account).records == before[1:]
         assert alarms(caplog) == [f"ALARM: {where} cannot be read and is skipped"]
@@ -106,7 +106,7 @@ def test_the_list_of_capabilities_passes_over_one_whose_activation_is_damaged(
         ("us_bank_payout", "active"),
         ("us_bank_funding", "active"),
     }
-    where = spoil(world.storage, world.environment_id, payout)
+    where = corrupt(world.storage, world.environment_id, payout)
     caplog.clear()
     assert service.acting_as(server).accounts.read_capabilities(account) == before[1:]
     assert alarms(caplog) == [f"ALARM: {where} cannot be read and is skipped"]
@@ -124,7 +124,8 @@ def test_requirements_pass_over_a_damaged_activation_and_a_damaged_vault(
     service, server, account = world.service, world.server, world.payer.id
     before = service.acting_as(server).onramps.read_requirements(account)
     places = [
-        spoil(world.storage, world.environment_id, record) for record in (payout, before.vaults[0])
+        corrupt(world.storage, world.environment_id, record)
+        for record in (payout, before.vaults[0])
     ]
     caplog.clear()
     assert service.acting_as(server).onramps.read_requirements(account).vaults == before.vaults[1:]
@@ -139,7 +140,7 @@ def test_the_list_of_refunds_passes_over_a_damaged_row(world: World) -> None:
     option = world.authorized("25.00")
     world.finish()
     refunds = [world.refund(option, "1.00") for _ in range(3)]
-    spoil(world.storage, world.environment_id, world.get(Refund, refunds[1].id))
+    corrupt(world.storage, world.environment_id, world.get(Refund, refunds[1].id))
     found = world.resources.payments.list_refunds(option.payment.id).records
     assert {refund.id for refund in found} == {refunds[0].id, refunds[2].id}
 
@@ -148,7 +149,7 @@ def test_a_payment_with_a_damaged_option_is_shown_as_a_whole_or_not_at_all(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     option, other = world.option(world.payment()), world.payment()
-    spoil(world.storage, world.environment_id, world.get(PaymentOption, option.option.id))
+    corrupt(world.storage, world.environment_id, world.get(PaymentOption, option.option.id))
     found = world.resources.payments.list().records
     assert [details.payment.id for details in found] == [other.payment.id]
     assert alarms(caplog) == [
@@ -166,7 +167,7 @@ def test_the_list_of_receipts_passes_over_a_damaged_receipt_and_entry(
     world.finish()
     before = world.resources.payments.list_receipts(paid.payment.id)
     receipt, entry = before.receipts.records[0], before.entries[0]
-    places = [spoil(world.storage, world.environment_id, record) for record in (receipt, entry)]
+    places = [corrupt(world.storage, world.environment_id, record) for record in (receipt, entry)]
     caplog.clear()
     found = world.resources.payments.list_receipts(paid.payment.id)
     assert found.receipts.records == before.receipts.records[1:]
@@ -181,7 +182,7 @@ def test_the_list_of_options_passes_over_a_damaged_one(
     payment = world.payment()
     options = [world.option(payment) for _ in range(2)]
     service, payer, payment_id = world.service, world.client, payment.payment.id
-    spoil(world.storage, world.environment_id, world.get(PaymentOption, options[0].option.id))
+    corrupt(world.storage, world.environment_id, world.get(PaymentOption, options[0].option.id))
     caplog.clear()
     found = service.acting_as(payer).options.list(payment_id)
     assert [item.option.id for item in found] == [options[1].option.id]
@@ -197,7 +198,7 @@ def test_the_list_of_options_passes_over_a_damaged_one(
 def test_a_removed_option_costs_a_list_its_payment_only(world: World) -> None:
     option, other = world.option(world.payment()), world.payment()
     where = world.environment_id
-    spoil(world.storage, where, world.get(PaymentOption, option.option.id))
+    corrupt(world.storage, where, world.get(PaymentOption, option.option.id))
     rows = DamagedRows(world.service.parts.ports, RECORD_TYPES)
     rows.remove(DamagedRow("payment_options", where, option.option.id))
     found = world.resources.payments.list().records
@@ -209,13 +210,13 @@ def test_the_lists_of_an_operator_pass_over_a_damaged_row(
 ) -> None:
     service, storage = world.service, world.storage
     app = service.tenants.create_app("Second", "second-shop")
-    places = [spoil(storage, DIRECTORY, app)]
+    places = [corrupt(storage, DIRECTORY, app)]
     caplog.clear()
     assert app.id not in [found.id for found in iterate_apps(storage)]
     environment = world.environment
     key = environment.keys[0]
     assert key.id in load_key_uses(storage, environment)
-    spoil(storage, environment.id, world.get(KeyUse, key.id))
+    corrupt(storage, environment.id, world.get(KeyUse, key.id))
     assert key.id not in load_key_uses(storage, environment)
     first, *_ = alarms(caplog)
     assert first == f"ALARM: {places[0]} cannot be read and is skipped"
@@ -226,12 +227,12 @@ def test_a_page_of_damaged_rows_gives_a_bounded_number_of_alarms(
 ) -> None:
     options = [world.option(world.payment()) for _ in range(MAX_ALARMS + 2)]
     for option in options:
-        spoil(world.storage, world.environment_id, world.get(PaymentOption, option.option.id))
+        corrupt(world.storage, world.environment_id, world.get(PaymentOption, option.option.id))
     caplog.clear()
     assert world.resources.payments.list().records == ()
     assert len(alarms(caplog)) == MAX_ALARMS + 1
     for option in options:
-        spoil(world.storage, world.environment_id, world.paid(option.payment.id))
+        corrupt(world.storage, world.environment_id, world.paid(option.payment.id))
     caplog.clear()
     assert world.resources.payments.list().records == ()
     assert len(alarms(caplog)) == MAX_ALARMS + 1
@@ -243,7 +244,7 @@ def test_a_page_of_damaged_rows_gives_a_bounded_number_of_alarms(
 def test_what_decides_about_money_refuses_a_damaged_row(world: World) -> None:
     paid = world.authorized("25.00")
     world.finish()
-    spoil(world.storage, world.environment_id, world.paid(paid.payment.id))
+    corrupt(world.storage, world.environment_id, world.paid(paid.payment.id))
     for operation in (
         lambda: world.refund(paid, "1.00"),
         lambda: world.resources.payments.read(paid.payment.id),

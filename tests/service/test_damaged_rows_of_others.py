@@ -14,7 +14,7 @@ from payments_core.payments.record import Payment
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage import documents
 from payments_core.storage.records import Record
-from tests.service.spoiling import spoil
+from tests.service.corruption import corrupt
 from tests.service.test_damaged_rows import alarms
 from tests.service.world import BASE, World
 
@@ -31,7 +31,7 @@ def find_one(world: World, kind: type[Record], lookup: str, *keys: tuple[object,
 
 def damage_payment(world: World, of: PaymentDetails) -> str:
     """Of a Payment that is paid after that."""
-    where = spoil(world.storage, world.environment_id, of.payment)
+    where = corrupt(world.storage, world.environment_id, of.payment)
     world.pay(of, "10.00")
     return where
 
@@ -39,7 +39,7 @@ def damage_payment(world: World, of: PaymentDetails) -> str:
 def damage_address(world: World, of: PaymentDetails) -> str:
     """Of a deposit address to which money is sent after that."""
     issued = world.resources.deposits.issue_address(world.payer.id, BASE).address
-    where = spoil(world.storage, world.environment_id, issued)
+    where = corrupt(world.storage, world.environment_id, issued)
     sandbox = world.service.sandbox()
     sandbox.transfer(world.server, BASE, "USDC", "5.00", recipient=issued.address)
     return where
@@ -51,7 +51,7 @@ def damage_evidence(world: World, of: PaymentDetails) -> str:
     world.run()
     newest = world.chain.peek_heads().latest.number
     keys = [(BASE, height) for height in range(newest - 20, newest + 1)]
-    where = spoil(
+    where = corrupt(
         world.storage,
         world.environment_id,
         find_one(world, TrackedTransaction, "by_block", *keys),
@@ -66,7 +66,9 @@ def damage_sender(world: World, of: PaymentDetails) -> str:
     finish(world)
     world.pay(of, "10.00")
     world.run()
-    where = spoil(world.storage, world.environment_id, find_one(world, Sender, "by_chain", (BASE,)))
+    where = corrupt(
+        world.storage, world.environment_id, find_one(world, Sender, "by_chain", (BASE,))
+    )
     world.reorg(2)
     return where
 
@@ -105,7 +107,7 @@ def test_an_endpoint_that_is_damaged_keeps_no_other_from_its_events(world: World
         service.acting_as(server).webhooks.create(url=f"https://192.0.43.8/{number}")[0]
         for number in range(2)
     )
-    spoil(world.storage, world.environment_id, damaged)
+    corrupt(world.storage, world.environment_id, damaged)
     world.payment()
     world.run()
     _, deliveries = service.acting_as(server).webhooks.list_deliveries(other.id)
@@ -117,7 +119,7 @@ def test_a_log_in_that_is_damaged_keeps_nobody_out(world: World) -> None:
     operators, sessions = world.service.operators, world.service.operator_sessions
     known = operators.create(world.environment_id, "maria")
     begun = sessions.begin("maria", known.password, mode="sandbox")
-    spoil(world.storage, world.environment_id, begun.session)
+    corrupt(world.storage, world.environment_id, begun.session)
     again = sessions.begin("maria", known.password, mode="sandbox")
     _, found = sessions.authenticate(again.token, mode="sandbox")
     assert found.username == "maria"

@@ -1,6 +1,6 @@
 """Any order of public operations and mishaps: the money is where the books say, after each of them.
 
-The rules, what must hold, and the stage are in `model/`; `make soak` plays a million steps of it.
+The rules, what must hold, and the world are in `model/`; `make soak` plays a million steps of it.
 """
 
 from __future__ import annotations

@@ -370,7 +370,7 @@ class World:
 
     @cached_property
     def chain(self) -> Any:
-        """Base with a sandbox's doors: simulated, unless the world was given another."""
+        """Base with a sandbox's operations: simulated, unless the world was given another."""
         return (self._sandbox_chains or self.service.chains)[BASE]
 
     def on_chain(self, address: str) -> int:

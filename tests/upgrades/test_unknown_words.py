@@ -14,8 +14,8 @@ from payments_core.payments.record import Payment
 from payments_core.storage.jobs import NEVER
 from payments_core.storage.port import Transaction
 from tests.core.engine.jobs.bench import PASSING, STOPPING, Bench
+from tests.http.api_harness import ApiHarness
 from tests.http.checkout import BASE
-from tests.http.door import Door
 
 STATUS = "under_screening"
 
@@ -38,21 +38,21 @@ def test_a_job_of_a_kind_that_came_later_waits_for_a_worker_that_knows_it(queue:
 
 
 @pytest.fixture
-def door() -> Door:
-    return Door()
+def api() -> ApiHarness:
+    return ApiHarness()
 
 
 @pytest.fixture
-def payment_id(door: Door) -> str:
+def payment_id(api: ApiHarness) -> str:
     """A Payment that the next release has put into a status of its own."""
-    made = door.call(
+    made = api.call(
         "POST",
         "/v2/payments",
         {
             "intent": "receive",
             "amount": "5.00",
             "chainId": BASE,
-            "destination": {"type": "account", "accountId": door.account_id},
+            "destination": {"type": "account", "accountId": api.account_id},
         },
         key="payment",
     )
@@ -64,23 +64,23 @@ def payment_id(door: Door) -> str:
         assert payment is not None
         tx.replace(attrs.evolve(payment, status=STATUS))
 
-    door.service.parts.ports.storage.transact(door.partition, work)
+    api.service.parts.ports.storage.transact(api.partition, work)
     return id
 
 
-def ask(door: Door, method: str, path: str, body: object = None) -> Any:
+def ask(api: ApiHarness, method: str, path: str, body: object = None) -> Any:
     """A call that is not held against the document, which does not know the word either."""
-    headers = {"Authorization": door.basic(), "Idempotency-Key": "act"}
-    client = falcon.testing.TestClient(door.app)
+    headers = {"Authorization": api.basic(), "Idempotency-Key": "act"}
+    client = falcon.testing.TestClient(api.app)
     return client.simulate_request(method, path, headers=headers, json=body)
 
 
 def test_a_payment_in_a_status_that_came_later_is_shown_as_it_is(
-    door: Door, payment_id: str
+    api: ApiHarness, payment_id: str
 ) -> None:
-    seen = ask(door, "GET", f"/v2/payments/{payment_id}")
+    seen = ask(api, "GET", f"/v2/payments/{payment_id}")
     assert (seen.status_code, seen.json["status"]) == (200, STATUS)
-    listed = ask(door, "GET", "/v2/payments")
+    listed = ask(api, "GET", "/v2/payments")
     assert [payment["status"] for payment in listed.json["data"]] == [STATUS]
 
 
@@ -94,24 +94,24 @@ def test_a_payment_in_a_status_that_came_later_is_shown_as_it_is(
     ],
 )
 def test_nothing_is_done_to_a_payment_in_a_status_that_came_later(
-    door: Door, payment_id: str, path: str, body: object
+    api: ApiHarness, payment_id: str, path: str, body: object
 ) -> None:
     """What no row of the table allows is refused, and what is refused has not failed."""
-    seen = ask(door, "POST", f"/v2/payments/{payment_id}/{path}", body)
+    seen = ask(api, "POST", f"/v2/payments/{payment_id}/{path}", body)
     assert 400 <= seen.status_code < 500, seen.text
-    after = ask(door, "GET", f"/v2/payments/{payment_id}")
+    after = ask(api, "GET", f"/v2/payments/{payment_id}")
     assert after.json["status"] == STATUS
 
 
-def test_an_event_of_a_name_that_came_later_is_listed(door: Door) -> None:
+def test_an_event_of_a_name_that_came_later_is_listed(api: ApiHarness) -> None:
     event = Event(
-        id=door.service.parts.ports.committer.id_sequence().issue("evt"),
+        id=api.service.parts.ports.committer.id_sequence().issue("evt"),
         name="payment.screened",
         api_version="2026-09-09",
-        created_at=door.service.parts.ports.clock.now(),
+        created_at=api.service.parts.ports.clock.now(),
         payload={"paymentId": "payment_1"},
     )
-    door.service.parts.ports.storage.transact(door.partition, lambda tx: tx.insert(event))
-    listed = ask(door, "GET", "/v2/console/events")
+    api.service.parts.ports.storage.transact(api.partition, lambda tx: tx.insert(event))
+    listed = ask(api, "GET", "/v2/console/events")
     assert listed.status_code == 200, listed.text
     assert "payment.screened" in {event["name"] for event in listed.json["data"]}

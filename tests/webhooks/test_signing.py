@@ -19,7 +19,7 @@ from payments_core.webhooks import WebhookRefused, signing, verify
 from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.transports.port import TransportResult
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 from tests.webhooks.webhook_bench import HOOK, Bench, Wire
 
 DAY_S = 24 * 3_600
@@ -242,38 +242,38 @@ def test_older_secrets_are_sealed_and_shown_nowhere() -> None:
 
 
 @pytest.fixture
-def door() -> Door:
-    return Door()
+def api() -> ApiHarness:
+    return ApiHarness()
 
 
 @pytest.fixture
-def rotation(door: Door) -> str:
+def rotation(api: ApiHarness) -> str:
     """The path that rotates a new endpoint's secret."""
-    path = f"/v2/console/apps/{door.app_row.id}/environments/{door.partition}/webhooks"
-    made = door.call("POST", path, {"url": "https://example.com/hook"}).json
+    path = f"/v2/console/apps/{api.app_row.id}/environments/{api.partition}/webhooks"
+    made = api.call("POST", path, {"url": "https://example.com/hook"}).json
     return f"/v2/console/webhooks/{made['webhookEndpoint']['id']}/rotate-secret"
 
 
 @pytest.mark.parametrize("body", [None, {}, {"overlapSeconds": 0}, {"overlapSeconds": 604_800}])
-def test_a_rotation_takes_an_overlap_or_none(door: Door, rotation: str, body: Any) -> None:
-    seen = door.call("POST", rotation, body)
+def test_a_rotation_takes_an_overlap_or_none(api: ApiHarness, rotation: str, body: Any) -> None:
+    seen = api.call("POST", rotation, body)
     assert (seen.status, set(seen.json)) == (200, {"webhookEndpoint", "signingSecret"})
     assert signing.is_secret(seen.json["signingSecret"])
-    again = door.call("POST", rotation, body)
+    again = api.call("POST", rotation, body)
     assert again.json["signingSecret"] != seen.json["signingSecret"]
     assert seen.json["signingSecret"] not in again.body.decode()
 
 
 @pytest.mark.parametrize("overlap", [-1, 604_801, 1.5, "60", True])
-def test_a_bad_overlap_is_named(door: Door, rotation: str, overlap: Any) -> None:
-    seen = door.call("POST", rotation, {"overlapSeconds": overlap})
+def test_a_bad_overlap_is_named(api: ApiHarness, rotation: str, overlap: Any) -> None:
+    seen = api.call("POST", rotation, {"overlapSeconds": overlap})
     assert seen.status == 400
     assert "overlapSeconds" in str(seen.json["error"]["details"])
 
 
-def test_too_many_overlaps_are_a_conflict(door: Door, rotation: str) -> None:
+def test_too_many_overlaps_are_a_conflict(api: ApiHarness, rotation: str) -> None:
     for _ in range(3):
-        assert door.call("POST", rotation, {"overlapSeconds": 60}).status == 200
-    seen = door.call("POST", rotation, {"overlapSeconds": 60})
+        assert api.call("POST", rotation, {"overlapSeconds": 60}).status == 200
+    seen = api.call("POST", rotation, {"overlapSeconds": 60})
     assert (seen.status, seen.code) == (409, "conflict")
-    assert door.call("POST", rotation).status == 200
+    assert api.call("POST", rotation).status == 200

@@ -14,7 +14,7 @@ from payments_core.webhooks.record import Endpoint
 from tests.webhooks.webhook_bench import HOOK, Bench
 
 
-class Lives:
+class Deployment:
     """A deployment of one process with a delivery to each of four endpoints."""
 
     def __init__(self) -> None:
@@ -57,36 +57,36 @@ def take(jobs: JobsInHand) -> list[ClaimedJob]:
 
 
 def test_a_delivery_that_ends_its_process_parks_alone() -> None:
-    lives = Lives()
-    poison = lives.job(lives.endpoints[0]).id
+    deployment = Deployment()
+    poison = deployment.job(deployment.endpoints[0]).id
     sent, deaths = 0, 0
-    until = lives.bench.clock.now() + HOUR
-    while lives.bench.clock.now() < until:
-        taken = take(lives.begin())
+    until = deployment.bench.clock.now() + HOUR
+    while deployment.bench.clock.now() < until:
+        taken = take(deployment.begin())
         if any(item.job.id == poison for item in taken):  # nobody hears of the others either
             deaths += 1
-            lives.die()
+            deployment.die()
             continue
         for item in taken:
-            lives.end(item)
+            deployment.end(item)
         sent += len(taken)
-        lives.bench.clock.advance(ALONE_PAUSE_MS / SECOND)
+        deployment.bench.clock.advance(ALONE_PAUSE_MS / SECOND)
     assert (sent, deaths) == (3, CLAIMS_BEFORE_PARKING)
-    assert lives.job(lives.endpoints[0]).due_at == NEVER
+    assert deployment.job(deployment.endpoints[0]).due_at == NEVER
 
 
 def test_of_those_that_may_have_ended_their_process_one_is_sent_at_a_time() -> None:
-    lives = Lives()
+    deployment = Deployment()
     for _ in range(CLAIMS_BEFORE_ALONE):
-        assert len(take(lives.begin())) == 4
-        lives.die()
-    jobs = lives.begin()
+        assert len(take(deployment.begin())) == 4
+        deployment.die()
+    jobs = deployment.begin()
     [first] = take(jobs)
     assert take(jobs) == []
-    lives.bench.clock.advance(ALONE_PAUSE_MS / SECOND)
+    deployment.bench.clock.advance(ALONE_PAUSE_MS / SECOND)
     assert take(jobs) == []  # that one is still under way
     jobs.drop([first])
-    lives.end(first)
-    lives.bench.clock.advance(ALONE_PAUSE_MS / SECOND)
+    deployment.end(first)
+    deployment.bench.clock.advance(ALONE_PAUSE_MS / SECOND)
     [second] = take(jobs)
     assert second.job.claims == CLAIMS_BEFORE_ALONE + 1  # to wait counts as no claim

@@ -27,7 +27,7 @@ from payments_core.webhooks.dispatch.newest_answers import KEPT_ANSWERS
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.transports.port import TransportResult
 from payments_core.webhooks.trimming import DeliveryTrim
-from tests.service.spoiling import spoil
+from tests.service.corruption import corrupt
 from tests.webhooks.replay_bench import ReplayBench
 from tests.webhooks.webhook_bench import Bench, Wire
 
@@ -370,7 +370,7 @@ def test_marks_that_cannot_be_read_stop_nothing_else(caplog: pytest.LogCaptureFi
         WorkerAuthority(partition, "upkeep"),
         lambda tx, id_sequence: Decision(None, inserts=(record,)),
     )
-    spoil(bench.storage, partition, evolve(record, version=1))
+    corrupt(bench.storage, partition, evolve(record, version=1))
     trim(bench)
     assert len(stored(bench, other)) == KEPT
     assert len(stored(bench, endpoint)) > KEPT

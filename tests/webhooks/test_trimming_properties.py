@@ -42,7 +42,7 @@ STEPS = st.one_of(
     st.tuples(st.just("recover"), ONE_OF_TWO, FEW, st.booleans()),
 )
 
-LIVES = st.lists(STEPS, min_size=5, max_size=25)
+RUNS = st.lists(STEPS, min_size=5, max_size=25)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -159,7 +159,7 @@ class Model:
         assert sorted(sent) == sorted((endpoint.id, id) for id in missed)
 
 
-def live(storage: Storage, steps: list[tuple[Any, ...]], kept: int) -> None:
+def run_steps(storage: Storage, steps: list[tuple[Any, ...]], kept: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trimming, "KEPT", {"active": kept, "disabled": 0, "archived": 0})
         _live(storage, steps)
@@ -180,26 +180,26 @@ def _live(storage: Storage, steps: list[tuple[Any, ...]]) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(steps=LIVES, kept=KEPT)
+@given(steps=RUNS, kept=KEPT)
 def test_recoveries_ignore_purges_in_memory(steps: list[tuple[Any, ...]], kept: int) -> None:
-    live(MemoryStorage(), steps, kept)
+    run_steps(MemoryStorage(), steps, kept)
 
 
 @settings(max_examples=20, deadline=None)
-@given(steps=LIVES, kept=KEPT, seed=st.integers(0, 2**16))
+@given(steps=RUNS, kept=KEPT, seed=st.integers(0, 2**16))
 def test_recoveries_ignore_purges_on_weak_storage(
     steps: list[tuple[Any, ...]], kept: int, seed: int
 ) -> None:
-    live(MemoryStorage(Weakness(seed=seed, clock_ahead=0)), steps, kept)
+    run_steps(MemoryStorage(Weakness(seed=seed, clock_ahead=0)), steps, kept)
 
 
 @settings(max_examples=6, deadline=None)
-@given(steps=LIVES, kept=KEPT)
+@given(steps=RUNS, kept=KEPT)
 def test_recoveries_ignore_purges_on_sqlite(steps: list[tuple[Any, ...]], kept: int) -> None:
     with TemporaryDirectory() as folder:
         storage = SqliteStorage(Path(folder) / "data.db", RECORD_TYPES)
         storage.migrate()
         try:
-            live(storage, steps, kept)
+            run_steps(storage, steps, kept)
         finally:
             storage.close()

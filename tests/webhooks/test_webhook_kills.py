@@ -1,7 +1,7 @@
 """kill -9 of the worker's process, again and again: no delivery is lost, and repeats are equal.
 
 The service makes events and delivers them to a receiver in another process, over real HTTP. Each
-of its lives ends at a random moment among its deliveries; the next one goes on with the same
+of its processes ends at a random moment among its deliveries; the next one goes on with the same
 file. `PAYMENTS_KILL_SEED` repeats a run's moments, as far as time repeats; `PAYMENTS_KILLS` asks
 for more of them.
 """

@@ -37,7 +37,7 @@ from tests.service.world import BASE, NoTransport
 
 KEY = b"the key of a chain that is no one"[:32]
 FATAL = ("transact", "prepare", "broadcast")
-"""Between two of these calls nothing changes that the next life could see."""
+"""Between two of these calls nothing changes that the next process could see."""
 
 AIMS = ("any", "prepare", "broadcast", "after broadcast")
 PATIENCE = 60
@@ -45,7 +45,7 @@ PATIENCE = 60
 
 LEASES_END_MS = 61 * SECOND
 LIFE_MS = 5 * MINUTE
-"""Longer than any life lasts that is killed, and long enough to bring all to its end."""
+"""Longer than any process lasts that is killed, and long enough to bring all to its end."""
 
 TICK_S = 0.05
 SHORT_SCAN = 40
@@ -180,7 +180,7 @@ def scan_job_and_tip(storage: Storage) -> tuple[Job | None, int]:
     return storage.read(DIRECTORY, look)
 
 
-LIVES: dict[str, Callable[[PaymentsService, Any, SandboxClock], None]] = {
+ROLES: dict[str, Callable[[PaymentsService, Any, SandboxClock], None]] = {
     "steps": live_by_steps,
     "threads": live_by_threads,
     "scan": live_by_scans,
@@ -206,10 +206,10 @@ def main() -> None:
     entropy = random.Random(seed).randbytes
     service, clock = service_over(Path(folder), fate.over(real), chain, entropy)
     clock.refresh()
-    # What the life before had leased when it was killed is due again a minute later.
+    # What the process before had leased when it was killed is due again a minute later.
     clock.advance_to(clock.now() + LEASES_END_MS)
     report(ready=True)
-    LIVES[role](service, chain, clock)
+    ROLES[role](service, chain, clock)
     report(lived=fate.count)
     service.close()
 

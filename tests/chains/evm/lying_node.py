@@ -66,10 +66,10 @@ def truly(node: Node, method: str, *params: Any) -> Any:
 @contextmanager
 def lying(node: Node) -> Iterator[LyingNode]:
     """One in front of that node, for as long as the context is open."""
-    liar = LyingNode(node)
-    with serving(liar.answer) as url:
-        liar.url = url
-        yield liar
+    lying_node = LyingNode(node)
+    with serving(lying_node.answer) as url:
+        lying_node.url = url
+        yield lying_node
 
 
 def lag(blocks: int, node: Node) -> dict[str, Lie]:

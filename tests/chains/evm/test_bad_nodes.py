@@ -1,6 +1,7 @@
 """A node alone that is behind, of another chain or broken: nothing is believed, nothing changes.
 
-What a single node says well-formed is believed; that is what several are for (`test_liars.py`).
+What a single node says well-formed is believed; several are for that
+(`test_lying_nodes.py`).
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ SCANNED = ("scan_cursors", "deposits")
 
 
 @pytest.fixture
-def liar(anvil_world: AnvilScene) -> Iterator[LyingNode]:
+def lying_node(anvil_world: AnvilScene) -> Iterator[LyingNode]:
     """In front of the world's node."""
-    with lying(anvil_world.node) as liar:
-        yield liar
+    with lying(anvil_world.node) as lying_node:
+        yield lying_node
 
 
 @pytest.fixture
-def world(anvil_world: AnvilScene, liar: LyingNode) -> AnvilScene:
-    """Whose service asks the liar alone."""
-    chain = over(anvil_world, liar.url)
+def world(anvil_world: AnvilScene, lying_node: LyingNode) -> AnvilScene:
+    """Whose service asks the lying node alone."""
+    chain = over(anvil_world, lying_node.url)
     anvil_world.service = anvil_world.restarted(chains={BASE: chain})
     return anvil_world
 
@@ -158,7 +159,7 @@ def goes_on(world: AnvilScene, payer: Payer, option: Any) -> None:
 
 @pytest.mark.parametrize("name", [*BYTES, *FORMS])
 def test_a_malformed_answer_changes_nothing_and_all_goes_on_after_it(
-    world: AnvilScene, liar: LyingNode, name: str
+    world: AnvilScene, lying_node: LyingNode, name: str
 ) -> None:
     payer, option = under_way(world)
     waiting = world.option(world.payment("5.00"))
@@ -166,12 +167,12 @@ def test_a_malformed_answer_changes_nothing_and_all_goes_on_after_it(
     names = SCANNED if name in FORMS and FORMS[name][0] == "eth_getLogs" else ()
     before = records(world, *names), payer.paid()
     if name in BYTES:
-        liar.mangle = BYTES[name]
+        lying_node.mangle = BYTES[name]
     else:
         method, lie = FORMS[name]
-        liar.lies[method] = lie
+        lying_node.lies[method] = lie
     world.advance(6)  # soon enough for nothing to count as lost from sight
-    assert liar.lied
+    assert lying_node.lied
     assert (records(world, *names), payer.paid()) == before
     chain = world.service.chains[BASE]
     with pytest.raises(ChainUnavailable) as caught:
@@ -180,19 +181,19 @@ def test_a_malformed_answer_changes_nothing_and_all_goes_on_after_it(
     if not names:
         with pytest.raises(DependencyFailed):
             world.authorize(waiting)
-    liar.honest()
+    lying_node.honest()
     goes_on(world, payer, option)
 
 
 @pytest.mark.parametrize("name", RECEIPTS)
 def test_a_malformed_receipt_proves_nothing_until_a_right_one_comes(
-    world: AnvilScene, liar: LyingNode, name: str
+    world: AnvilScene, lying_node: LyingNode, name: str
 ) -> None:
     payer, option = under_way(world)
     world.spend("7.00", str(payer.payment.payment.escrow_address))
-    liar.lies["eth_getTransactionReceipt"] = RECEIPTS[name]
+    lying_node.lies["eth_getTransactionReceipt"] = RECEIPTS[name]
     world.advance(40)
-    assert liar.lied
+    assert lying_node.lied
     for payment_id in (payer.id, option.payment.id):
         assert world.paid(payment_id).received == 0
         assert world.journal(payment_id) == []
@@ -200,7 +201,7 @@ def test_a_malformed_receipt_proves_nothing_until_a_right_one_comes(
         assert not receipts
     assert world.operation_now(option).status in ("broadcast", "unknown")
     assert world.held()[1] == atomic("25")
-    liar.honest()
+    lying_node.honest()
     goes_on(world, payer, option)
 
 
@@ -219,16 +220,16 @@ def test_a_malformed_receipt_proves_nothing_until_a_right_one_comes(
     ],
 )
 def test_a_malformed_price_signs_nothing(
-    world: AnvilScene, liar: LyingNode, method: str, said: Any
+    world: AnvilScene, lying_node: LyingNode, method: str, said: Any
 ) -> None:
     option = world.authorized("25.00")
-    liar.lies[method] = always(said)
+    lying_node.lies[method] = always(said)
     world.advance(20)
-    assert liar.lied
+    assert lying_node.lied
     assert world.operation_now(option).status == "authorized"
     assert world.outgoing_status(world.operation_now(option).outgoing_id) == ("reserved", None)
     assert world.sent() == 0
-    liar.honest()
+    lying_node.honest()
     until_it_answers(world.service.chains[BASE])
     world.advance(60)
     world.finish()
@@ -238,49 +239,53 @@ def test_a_malformed_price_signs_nothing(
 
 @pytest.mark.parametrize("said", [HUGE, "0x", "0x01", 25, None, []])
 def test_a_malformed_balance_authorizes_nothing(
-    world: AnvilScene, liar: LyingNode, said: Any
+    world: AnvilScene, lying_node: LyingNode, said: Any
 ) -> None:
     option = world.option(world.payment("25.00"))
     before = records(world)
-    liar.lies["eth_call"] = always(said)
+    lying_node.lies["eth_call"] = always(said)
     with pytest.raises(DependencyFailed):
         world.authorize(option)
     assert records(world) == before
-    liar.honest()
+    lying_node.honest()
     world.authorize(option)
     world.finish()
     assert world.paid(option.payment.id).status == "succeeded"
 
 
-def test_a_node_that_falls_behind_takes_nothing_back(world: AnvilScene, liar: LyingNode) -> None:
+def test_a_node_that_falls_behind_takes_nothing_back(
+    world: AnvilScene, lying_node: LyingNode
+) -> None:
     payer, option = under_way(world)
     world.spend("7.00", str(payer.payment.payment.escrow_address))
     world.look()
     assert payer.paid().status == "processing"
     before = records(world)
-    liar.lies = lag(100, world.node)
+    lying_node.lies = lag(100, world.node)
     world.advance(6)
-    assert liar.lied
+    assert lying_node.lied
     assert records(world) == before
     world.advance(60)
     assert world.operation_now(option).status in ("broadcast", "unknown")
     assert payer.paid().status == "processing"
-    liar.honest()
+    lying_node.honest()
     goes_on(world, payer, option)
 
 
-def test_a_node_that_lost_its_index_makes_nothing_fail(world: AnvilScene, liar: LyingNode) -> None:
+def test_a_node_that_lost_its_index_makes_nothing_fail(
+    world: AnvilScene, lying_node: LyingNode
+) -> None:
     """The operator's slot is used, and of what used it the node knows nothing."""
     option = world.authorized("25.00")
     world.run()
     paid_before = world.payment("7.00")
     forgets = {method: always(None) for method in BY_HASH}
-    liar.lies = forgets
+    lying_node.lies = forgets
     world.advance(120)
-    assert liar.lied
+    assert lying_node.lied
     assert world.operation_now(option).status in ("broadcast", "unknown", "authorized")
     assert world.held()[1] == atomic("25")
-    liar.honest()
+    lying_node.honest()
     until_it_answers(world.service.chains[BASE])
     world.advance(60)
     world.finish()
@@ -290,10 +295,10 @@ def test_a_node_that_lost_its_index_makes_nothing_fail(world: AnvilScene, liar: 
     world.spend("7.00", str(paid_before.payment.escrow_address))
     world.look()
     world.until(paid_before, "executing")
-    liar.lies = forgets
+    lying_node.lies = forgets
     world.advance(120)
     assert world.paid(paid_before.payment.id).status == "executing"
-    liar.honest()
+    lying_node.honest()
     until_it_answers(world.service.chains[BASE])
     world.advance(120)
     world.finish()
@@ -303,20 +308,22 @@ def test_a_node_that_lost_its_index_makes_nothing_fail(world: AnvilScene, liar: 
 
 
 def test_a_node_of_another_chain_is_refused_at_the_start(
-    anvil_world: AnvilScene, liar: LyingNode
+    anvil_world: AnvilScene, lying_node: LyingNode
 ) -> None:
-    liar.lies["eth_chainId"] = always("0x1")
+    lying_node.lies["eth_chainId"] = always("0x1")
     with pytest.raises(ChainMismatch, match="serves chain 1, not 8453"):
-        over(anvil_world, liar.url).check()
+        over(anvil_world, lying_node.url).check()
     with pytest.raises(ChainMismatch):  # also where the others are right
-        over(anvil_world, anvil_world.node.url, liar.url, anvil_world.node.url + "/?three").check()
+        over(
+            anvil_world, anvil_world.node.url, lying_node.url, anvil_world.node.url + "/?three"
+        ).check()
     with pytest.raises(ChainMismatch):  # and nothing is asked of it that counts
-        over(anvil_world, liar.url).heads()
+        over(anvil_world, lying_node.url).heads()
     over(anvil_world, anvil_world.node.url).check()
 
 
 def test_a_node_that_becomes_one_of_another_chain_fails_nothing(
-    world: AnvilScene, liar: LyingNode
+    world: AnvilScene, lying_node: LyingNode
 ) -> None:
     """No connection breaks: a proxy sends requests to another node. There the operator's address
     has sent more, and what was mined here is not known."""
@@ -332,13 +339,13 @@ def test_a_node_that_becomes_one_of_another_chain_fails_nothing(
         "eth_getLogs": always([]),
         "eth_sendRawTransaction": always(INVENTED),
     }
-    liar.lies = forgets | others
+    lying_node.lies = forgets | others
     world.advance(30)
-    assert liar.lied
+    assert lying_node.lied
     assert world.operation_now(option).status in ("broadcast", "unknown")
     assert payer.paid().status == "processing"
     assert world.receipts(payer.payment) == seen
-    liar.honest()
+    lying_node.honest()
     goes_on(world, payer, option)
 
 

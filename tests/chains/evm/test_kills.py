@@ -1,7 +1,7 @@
 """kill -9 of the worker's process, again and again: each Payment is funded once and released once.
 
 The Payments go from a vault to their escrows and on to a merchant, on a real node and on SQLite.
-They are authorized between the lives of a worker, each of which ends at a random point; the next
+They are authorized between the runs of a worker, each of which ends at a random point; the next
 one goes on with the same file. What counts in the end are the logs of the chain, not our books.
 `PAYMENTS_KILL_SEED` repeats a run's draws: single steps are counted, so that they repeat as far as
 the node does, and threads as far as time does. `PAYMENTS_KILLS` asks for more (`make kills`).
@@ -130,7 +130,7 @@ def test_kill_9_of_the_worker_funds_and_releases_each_payment_once(
 
 
 def live_and_die(role: str, shop: Shop, share: float, chance: random.Random, tally: Tally) -> None:
-    """One life that does about its share of the work, in Payments, and is killed in it."""
+    """One process that does about its share of the work, in Payments, and is killed in it."""
     under_way = len(shop.options) - (PAYMENTS - shop.unfinished())
     reach = CALLS * min(2 * share, under_way)  # there are no more calls than that
     point = 1 + chance.randrange(max(2, int(reach))) if role == "steps" else 0
@@ -159,7 +159,7 @@ def live_and_die(role: str, shop: Shop, share: float, chance: random.Random, tal
 
 
 def live_to_the_end(role: str, shop: Shop, chance: random.Random) -> None:
-    """The last life, which does what is left."""
+    """The last process, which does what is left."""
     victim = born(role, shop, chance, 0)
     try:
         victim.wait_until_ready()

@@ -84,10 +84,10 @@ def test_one_node_of_three_that_lies_about_its_heads_changes_nothing(fakes: Node
         lambda params, result: {**LIE, "number": hex(2**64)},
     ]
     for lie in lies:
-        for liar in some:
-            liar.lies["eth_getBlockByNumber"] = lie
+        for lying_node in some:
+            lying_node.lies["eth_getBlockByNumber"] = lie
             heads = reading(some).heads()
-            del liar.lies["eth_getBlockByNumber"]
+            del lying_node.lies["eth_getBlockByNumber"]
             assert heads == Heads(block(chain, 20), block(chain, 12))
 
 
@@ -278,11 +278,11 @@ def test_one_of_three_lying_about_a_receipt_changes_nothing(
     some = fakes(chain, 0, 0, 0)
     honest = reading(some).transaction(hash)
     assert honest is not None and honest.logs
-    for liar in some:
-        liar.lies["eth_getTransactionReceipt"] = lie
+    for lying_node in some:
+        lying_node.lies["eth_getTransactionReceipt"] = lie
         for _ in range(3):
             assert reading(some).transaction(hash) == honest
-        del liar.lies["eth_getTransactionReceipt"]
+        del lying_node.lies["eth_getTransactionReceipt"]
 
 
 @pytest.mark.parametrize("method", ["eth_getBlockByNumber", "eth_getTransactionByHash"])
@@ -301,10 +301,10 @@ def test_one_of_three_that_cannot_say_the_rest_changes_nothing(
             raise Refuse("no")
         return said
 
-    for liar in some:
-        liar.lies[method] = lie
+    for lying_node in some:
+        lying_node.lies[method] = lie
         assert reading(some).transactions(list(honest)) == honest
-        del liar.lies[method]
+        del lying_node.lies[method]
     some[0].lies[method] = lie
     assert len(reading(some[:1]).transactions(list(honest))) < 3
 
@@ -370,13 +370,15 @@ def test_a_balance_that_is_not_a_number_of_32_bytes_is_not_an_answer(
 
 def test_one_of_three_lying_about_a_balance_changes_nothing(fakes: Nodes) -> None:
     some = fakes(FakeChain(), 0, 0, 0)
-    for liar in some:
-        liar.lies["eth_call"] = lambda params, result: f"0x{10**9:064x}"
+    for lying_node in some:
+        lying_node.lies["eth_call"] = lambda params, result: f"0x{10**9:064x}"
         for _ in range(3):
             assert reading(some).balances(TOKEN, [ESCROW]).amounts == {ESCROW: 0}
-        del liar.lies["eth_call"]
-    for liar in some[:2]:
-        liar.lies["eth_call"] = lambda params, result, liar=liar: f"0x{id(liar):064x}"
+        del lying_node.lies["eth_call"]
+    for lying_node in some[:2]:
+        lying_node.lies["eth_call"] = lambda params, result, lying_node=lying_node: (
+            f"0x{id(lying_node):064x}"
+        )
     with pytest.raises(ChainUnavailable):
         reading(some).balances(TOKEN, [ESCROW])
 

@@ -131,11 +131,11 @@ def test_one_of_three_lying_about_logs_changes_nothing(
     chain = busy_chain()
     some = fakes(chain, 0, 0, 0)
     honest = reading(some).scan([TOKEN], [ESCROW], 0, 16)
-    for liar in some:
-        liar.lies["eth_getLogs"] = lie
+    for lying_node in some:
+        lying_node.lies["eth_getLogs"] = lie
         for _ in range(3):
             assert reading(some).scan([TOKEN], [ESCROW], 0, 16) == honest
-        del liar.lies["eth_getLogs"]
+        del lying_node.lies["eth_getLogs"]
 
 
 @pytest.mark.parametrize(

@@ -193,19 +193,19 @@ def test_nothing_reveals_the_secret(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 @attrs.define
 class Service:
-    """A key service that anybody on its network may ask to do as `spoil` says."""
+    """A key service that anybody on its network may ask for signatures; `corrupt` changes them."""
 
     key: bytes
-    spoil: Callable[[bytes], bytes] = lambda pair: pair
+    corrupt: Callable[[bytes], bytes] = lambda pair: pair
     asked: list[tuple[str, bytes]] = attrs.field(factory=list)
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         self.asked.append((environment_id, digest))
-        return self.spoil(sign_digest(self.key, digest)[:64])
+        return self.corrupt(sign_digest(self.key, digest)[:64])
 
 
-def remote(spoil: Callable[[bytes], bytes] = lambda pair: pair) -> RemoteSigner:
-    return RemoteSigner(Service(key_of(ENV), spoil), {ENV: LOCAL.address(ENV).lower()})
+def remote(corrupt: Callable[[bytes], bytes] = lambda pair: pair) -> RemoteSigner:
+    return RemoteSigner(Service(key_of(ENV), corrupt), {ENV: LOCAL.address(ENV).lower()})
 
 
 def with_high_s(pair: bytes) -> bytes:
@@ -234,7 +234,7 @@ def test_what_is_not_der_is_refused(der: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "corrupt",
     [
         lambda pair: sign_digest(key_of(OTHER_ENV), DIGEST)[:64],
         lambda pair: sign_digest(key_of(ENV), bytes(32))[:64],
@@ -250,10 +250,10 @@ def test_what_is_not_der_is_refused(der: bytes) -> None:
     ],
 )
 def test_whatever_is_not_the_operators_signature_of_the_digest_is_refused(
-    spoil: Callable[[bytes], bytes],
+    corrupt: Callable[[bytes], bytes],
 ) -> None:
     with pytest.raises(SignerRefused, match="key service"):
-        remote(spoil).sign(ENV, DIGEST)
+        remote(corrupt).sign(ENV, DIGEST)
 
 
 def test_a_service_is_asked_about_configured_environments_alone() -> None:

@@ -12,7 +12,7 @@ from payments_core.deposits.record import Deposit
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.refunds.record import Refund
 from tests.chains.scenes import LOW_BASE_FEE, AnvilScene
-from tests.service.till import Till
+from tests.service.deposit_harness import DepositHarness
 from tests.service.world import BASE, USDC, atomic
 
 PATIENCE_S = 30
@@ -158,18 +158,18 @@ def test_a_refund_and_a_sweep_behind_it_go_once(world: AnvilScene, which: int) -
     before = world.newest(world.wallet)
     world.spend("25.00", str(payment.payment.escrow_address))
     world.finish()
-    till = Till(world)
+    harness = DepositHarness(world)
     refund = world.refund(payment)
     stuck(world)
     assert world.get(Refund, refund.id).status == "submitted"
     signed = world.outgoing(world.get(Refund, refund.id).outgoing_id)
     assert len(signed) == 1 + RAISES
     world.mine_alone(signed[which][1])
-    world.spend("5.00", till.address)
+    world.spend("5.00", harness.address)
     world.finish()
     assert world.get(Refund, refund.id).status == "succeeded"
     assert world.paid(payment.payment.id).status == "refunded"
-    assert [world.get(Deposit, it.id).status for it in till.all()] == ["settled"]
+    assert [world.get(Deposit, it.id).status for it in harness.all()] == ["settled"]
     assert world.newest(world.wallet) == before - atomic("5")
     assert world.sent() == 3
 

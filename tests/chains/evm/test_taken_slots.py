@@ -10,8 +10,8 @@ from payments_core.payments.destinations import ToWallet
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.sends import NewSend
 from tests.chains.scenes import ELSEWHERE, AnvilScene
+from tests.service.deposit_harness import DepositHarness
 from tests.service.faults import Crashed, FaultyChain
-from tests.service.till import Till
 from tests.service.world import BASE, atomic
 
 FEE = 10**11
@@ -170,12 +170,12 @@ class TestASlotThatSomebodyElseTook:
         assert world.get(Refund, refund.id).status == "succeeded"
         assert world.held(world.merchant) == (0, 0, 0)
         taken(world, 3)
-        till = Till(world)
-        world.spend("5.00", till.address)
+        harness = DepositHarness(world)
+        world.spend("5.00", harness.address)
         world.advance(120)
         world.finish()
-        assert [world.get(Deposit, it.id).status for it in till.all()] == ["settled"]
-        assert world.newest(till.address) == 0
+        assert [world.get(Deposit, it.id).status for it in harness.all()] == ["settled"]
+        assert world.newest(harness.address) == 0
 
 
 class TestKilledBetweenStoringAndSending:

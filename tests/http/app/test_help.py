@@ -1,4 +1,4 @@
-"""What `help` shows of the application's door fits on a screen."""
+"""What `help` shows of the application fits on a screen."""
 
 from __future__ import annotations
 

@@ -61,14 +61,14 @@ FAULTS: dict[type[Case], tuple[Fault, ...]] = {
     Authorize: (
         *ADDRESS, NO_CREDENTIAL, OF_APP, UNENTITLED, NO_KEY, *BODIES,
         Fault("no Payment secret", "credential", (401, "unauthorized", ""),
-              spoil=settled(headers={"X-Service-Payment-Secret": "x"})),
+              corrupt=settled(headers={"X-Service-Payment-Secret": "x"})),
         lacks("vault_payments:write"), replay(200),
         missing("payment option", at("options", NO_OPTION)),
         CANCELLED,
         Fault("a superseded option", "option", (409, "option_superseded", ""),
               prepare=lambda case: case.supersede()),
         Fault("another action", "action", (422, "action_invalid", ""),
-              spoil=settled(body={"actionId": "x"})),
+              corrupt=settled(body={"actionId": "x"})),
         PAUSED, DRAINED,
     ),
     Submit: (
@@ -88,12 +88,12 @@ FAULTS: dict[type[Case], tuple[Fault, ...]] = {
     Creation: (
         *ADDRESS, NO_KEY, *BODIES, replay(201), NOT_PUBLIC,
         Fault("no such app", "credential", (404, "not_found", "app"),
-              spoil=at("apps", "app_" + "A" * 24)),
+              corrupt=at("apps", "app_" + "A" * 24)),
         Fault("too many for an app", "rates",
               (429, "rate_limited", "rate_limit_exceeded public_creation"),
               exhaust=lambda case: case.count(10)),
         Fault("another origin", "origin", (403, "origin_not_allowed", ""),
-              spoil=settled(headers={"Origin": "https://evil.example"})),
+              corrupt=settled(headers={"Origin": "https://evil.example"})),
     ),
 }  # fmt: skip
 

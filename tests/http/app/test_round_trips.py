@@ -43,7 +43,7 @@ def count_requests(storage: Storage, asked: Sequence[Any]) -> Mapping[str, int]:
             "authorize", lambda n=n, p=payment, o=option: checkout.authorize(p, o, key=f"pay {n}")
         )
         assert seen.status == 200, seen.body
-        seen = count("list", lambda: checkout.door.call("GET", "/v2/payments"))
+        seen = count("list", lambda: checkout.api.call("GET", "/v2/payments"))
         assert len(seen.json["data"]) == n + 1
     return found
 

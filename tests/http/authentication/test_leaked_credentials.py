@@ -13,8 +13,8 @@ from payments_core.entropy import system_entropy
 from payments_core.payments.record import Payment
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.webhooks import signing
+from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
-from tests.http.door import Seen
 
 
 @pytest.fixture
@@ -23,14 +23,14 @@ def checkout() -> Checkout:
 
 
 CREDENTIALS: dict[str, Callable[[Checkout], str]] = {
-    "a standard key": lambda checkout: checkout.door.secret,
-    "a restricted key": lambda checkout: checkout.door.restricted_secret,
+    "a standard key": lambda checkout: checkout.api.secret,
+    "a restricted key": lambda checkout: checkout.api.restricted_secret,
     "a publishable key": lambda checkout: new_secret("publishable", "sandbox", system_entropy),
     "a signing secret": lambda checkout: signing.new_secret(system_entropy),
     "one of many signs": lambda checkout: signing.new_secret(lambda count: b"\xfb\xf0" * 16),
-    "a session token": lambda checkout: checkout.door.session().json["clientSessionToken"],
+    "a session token": lambda checkout: checkout.api.session().json["clientSessionToken"],
     "an access token": lambda checkout: checkout.access,
-    "a Payment's secret": lambda checkout: checkout.door.payment_secret("payment_" + "a" * 24),
+    "a Payment's secret": lambda checkout: checkout.api.payment_secret("payment_" + "a" * 24),
 }
 PLACES: dict[str, Callable[[str], tuple[dict[str, object], str]]] = {
     "a field": lambda text: ({"reference": text[:128]}, "reference"),
@@ -50,7 +50,7 @@ def send(checkout: Checkout, more: dict[str, object], spelled: Callable[[str], s
     """A Payment that would be created without `more`."""
     destination = {"type": "account", "accountId": checkout.merchant}
     body = {"intent": "receive", "amount": "1", "destination": destination, **more}
-    return checkout.door.call(
+    return checkout.api.call(
         "POST", "/v2/payments", raw=spelled(json.dumps(body)).encode(), key="k"
     )
 
@@ -67,13 +67,13 @@ def test_a_credential_in_a_body_is_refused_and_nothing_is_stored(
         assert (seen.status, seen.code) == (400, "validation_error")
         assert list(seen.faults) == [path]
         assert credential[:60].encode() not in seen.body
-    partition, read = checkout.door.partition, checkout.door.service.parts.ports.storage.read
+    partition, read = checkout.api.partition, checkout.api.service.parts.ports.storage.read
     assert not read(partition, lambda s: s.find(Payment, "by_created")).records
     assert not read(partition, lambda s: s.find(StoredResponse, "by_expiry")).records
 
 
 def test_one_escaped_letter_hides_nothing(checkout: Checkout) -> None:
-    secret = checkout.door.secret
+    secret = checkout.api.secret
     seen = send(checkout, {"reference": secret}, lambda text: text.replace("sk_", "s\\u006b_"))
     assert list(seen.faults) == ["reference"]
 

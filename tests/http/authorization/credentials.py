@@ -1,4 +1,4 @@
-"""Every kind of credential, made for real through the library's doors, with what it is."""
+"""Every kind of credential, made for real by the library's operations, with what it is."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import attrs
 
 from payments_core.credentials.secrets import new_secret
-from tests.http.authorization.estate import EVERY_PERMISSION, ORIGIN, basic, bearer
 from tests.http.authorization.model import PRODUCT_OF_SCOPE, Facts, Row
 from tests.http.authorization.objects import World
+from tests.http.authorization.populated_environment import EVERY_PERMISSION, ORIGIN, basic, bearer
 
 Headers = dict[str, str]
 Present = Callable[[World, Row], Headers]

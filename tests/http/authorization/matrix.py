@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from tests.http.api_harness import Seen
 from tests.http.authorization.credentials import Credential, credentials, open_page, right
 from tests.http.authorization.model import (
     MISSING,
@@ -23,7 +24,6 @@ from tests.http.authorization.model import (
 )
 from tests.http.authorization.objects import OWNERS, World, filled
 from tests.http.authorization.rewinding import Mark
-from tests.http.door import Seen
 
 BY_NAME: Mapping[str, Row] = {row.name: row for row in TABLE}
 CROWDED, ALONE, LIVE = Place(), Place(alone=True), Place(mode="production")
@@ -55,8 +55,8 @@ class Matrix:
         self.marks[CROWDED] = self.marks[LIVE] = self.world.storage.mark()
         self.marks[ALONE] = self._without_the_stranger()
         self._foreign = tuple(
-            id.encode() for estate in (self.world.production, self.world.stranger)
-            for name, id in estate.ids.items() if name not in ("appId", "code")
+            id.encode() for populated in (self.world.production, self.world.stranger)
+            for name, id in populated.ids.items() if name not in ("appId", "code")
         )  # fmt: skip
 
     def right(self, row: Row) -> Credential:

@@ -356,7 +356,7 @@ _LEGACY: tuple[Row, ...] = (
 )  # fmt: skip
 
 HAS_LEGACY = find_spec("payments_core_http.v1") is not None
-"""The legacy interface can be taken out, with its folder and its import."""
+"""The legacy interface can be removed, with its folder and its import."""
 
 TABLE = (*_TABLE, *_LEGACY) if HAS_LEGACY else _TABLE
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
-from tests.http.authorization.estate import basic, bearer, listed_address
 from tests.http.authorization.matrix import ALONE, CROWDED, Matrix
 from tests.http.authorization.model import HAS_LEGACY, LEAKED, MISSING, Expected
 from tests.http.authorization.objects import PREFIXES, SIGNER, Owner, transaction_id
+from tests.http.authorization.populated_environment import basic, bearer, listed_address
 from tests.quote_payer import ask_to_settle
 
 INVALID = Expected(422, "action_invalid")
@@ -238,18 +238,18 @@ def _id(matrix: Matrix, name: str, owner: Owner) -> str:
         return own.get(name) or PREFIXES.get(name, "wallet_challenge_") + "A" * 24
     if name == "externalUserId":
         return {"production": "live-buyer", "stranger": "strange-buyer"}[owner]
-    estate = {"production": world.production, "stranger": world.stranger}.get(owner, world.own)
+    populated = {"production": world.production, "stranger": world.stranger}.get(owner, world.own)
     if name == "listed":
-        return estate.listed
+        return populated.listed
     if name == "transactionId":
-        return transaction_id(estate.payments)
+        return transaction_id(populated.payments)
     if name == "paymentAddress":
-        return estate.neighbours["paymentAddress"]
+        return populated.neighbours["paymentAddress"]
     if name == "actionId":
         if owner == "neighbour":
             return str(world.own.sellers_action)
-        return str(estate.selected["execution"]["actionId"])
-    return (world.own.neighbours if owner == "neighbour" else estate.ids)[name]
+        return str(populated.selected["execution"]["actionId"])
+    return (world.own.neighbours if owner == "neighbour" else populated.ids)[name]
 
 
 def _filled(value: Any, texts: dict[str, str]) -> Any:

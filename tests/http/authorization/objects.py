@@ -18,8 +18,17 @@ from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.operators import HashCost
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from payments_core_http.browser_sessions import make_form_token
-from tests.http.authorization.estate import BASE, HOOK, OPTIMISM, ORIGIN, OWNER, PAYEE, USDC, Estate
 from tests.http.authorization.model import HAS_LEGACY, Row
+from tests.http.authorization.populated_environment import (
+    BASE,
+    HOOK,
+    OPTIMISM,
+    ORIGIN,
+    OWNER,
+    PAYEE,
+    USDC,
+    PopulatedEnvironment,
+)
 from tests.http.authorization.rewinding import RewindableStorage
 from tests.http.authorization.wire import Wire
 from tests.http.payment_bodies import BANK_ACCOUNT
@@ -96,8 +105,8 @@ class World:
         self.wires = {"sandbox": Wire(service, "sandbox"), "production": Wire(live, "production")}
         self._chain = chains[BASE]
         app = service.tenants.create_app("Own", "own")
-        self.own = self._estate(app, "sandbox", "own").furnish(ORIGIN)
-        self.production = self._estate(app, "production", "live").furnish(ORIGIN)
+        self.own = self._populate(app, "sandbox", "own").furnish(ORIGIN)
+        self.production = self._populate(app, "production", "live").furnish(ORIGIN)
         self.own.go_through(self.system.advance)
         self._passwords: dict[str, str] = {}
         self.session = ""
@@ -106,20 +115,22 @@ class World:
     def add_stranger(self) -> None:
         """Another app comes to the deployment."""
         app = self.service.tenants.create_app("Stranger", "stranger")
-        self.stranger = self._estate(app, "sandbox", "strange").furnish("https://strange.example")
+        self.stranger = self._populate(app, "sandbox", "strange").furnish("https://strange.example")
 
-    def _estate(self, app: Any, mode: str, name: str) -> Estate:
-        return Estate(self.wires[mode], self._chain, app.id, app.environments[mode], name)
+    def _populate(self, app: Any, mode: str, name: str) -> PopulatedEnvironment:
+        return PopulatedEnvironment(
+            self.wires[mode], self._chain, app.id, app.environments[mode], name
+        )
 
-    def log_in(self, estate: Estate) -> str:
-        """The token of a new session of an estate's operator."""
-        operators, id = self.service.operators, estate.environment_id
+    def log_in(self, populated: PopulatedEnvironment) -> str:
+        """The token of a new session of an environment's operator."""
+        operators, id = self.service.operators, populated.environment_id
         self.service.parts.operators._cost = CHEAP
         if id not in self._passwords:
-            self._passwords[id] = operators.create(id, estate.name).password
-        mode = estate.wire.mode
+            self._passwords[id] = operators.create(id, populated.name).password
+        mode = populated.wire.mode
         return self.service.operator_sessions.begin(
-            estate.name, self._passwords[id], mode=mode
+            populated.name, self._passwords[id], mode=mode
         ).token
 
     def operator_authority(self, token: str) -> Authority:
@@ -165,10 +176,10 @@ class World:
             if row.name in _ROLES:
                 ids["paymentId"] = self.own.payments["out"]["id"]
             return ids
-        estate = self.production if owner == "production" else self.stranger
-        ids = dict(estate.ids)
+        populated = self.production if owner == "production" else self.stranger
+        ids = dict(populated.ids)
         if row.caller == "payer":
-            ids["optionId"] = estate.direct["out"]
+            ids["optionId"] = populated.direct["out"]
         if owner == "production":
             del ids["appId"]  # it is our own
         return ids

@@ -12,9 +12,9 @@ from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.signing import signature_header
-from tests.http.authorization.estate import HOOK, OPTIMISM, Estate
 from tests.http.authorization.matrix import CROWDED, Matrix
 from tests.http.authorization.objects import World
+from tests.http.authorization.populated_environment import HOOK, OPTIMISM, PopulatedEnvironment
 
 Moved = Callable[[Matrix], Iterator[str]]
 
@@ -89,12 +89,14 @@ MOVED: dict[str, Moved] = {
 }
 
 
-def _begun(matrix: Matrix) -> Estate:
+def _begun(matrix: Matrix) -> PopulatedEnvironment:
     matrix.world.storage.rewind(matrix.marks[CROWDED])
     return matrix.world.own
 
 
-def _move(world: World, own: Estate, kind: type[Any], source: str, target: str, field: str) -> None:
+def _move(
+    world: World, own: PopulatedEnvironment, kind: type[Any], source: str, target: str, field: str
+) -> None:
     def work(tx: Transaction) -> None:
         value = getattr(tx.get(kind, source), field)
         row = tx.get(kind, target, for_update=True)
@@ -104,7 +106,7 @@ def _move(world: World, own: Estate, kind: type[Any], source: str, target: str, 
     world.storage.transact(own.environment_id, work)
 
 
-def _answers(world: World, own: Estate) -> set[str]:
+def _answers(world: World, own: PopulatedEnvironment) -> set[str]:
     """The ids of the answers that are stored now."""
     page = world.storage.read(
         own.environment_id, lambda snapshot: snapshot.find(StoredResponse, "by_expiry", limit=1_000)
@@ -112,6 +114,6 @@ def _answers(world: World, own: Estate) -> set[str]:
     return {record.id for record in page.records}
 
 
-def _answers_before(matrix: Matrix, own: Estate) -> set[str]:
+def _answers_before(matrix: Matrix, own: PopulatedEnvironment) -> set[str]:
     rows = matrix.marks[CROWDED].rows
     return set(rows[own.environment_id, StoredResponse.collection.name])

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.http.api_harness import Seen
 from tests.http.authorization.credentials import SECRET_HEADER
-from tests.http.authorization.estate import basic, bearer
 from tests.http.authorization.matrix import BY_NAME, CROWDED, matrix
-from tests.http.door import Seen
+from tests.http.authorization.populated_environment import basic, bearer
 
 SAFE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 PLAIN = SAFE[:-2] + "+/"

@@ -12,10 +12,10 @@ from payments_core.errors import StorageLimitReached
 from payments_core.evolve import evolve
 from payments_core.tenants.record import STORAGE_LIMIT_BYTES
 from payments_core_http.routes import ROUTES
+from tests.http.api_harness import Seen
 from tests.http.authorization import objects
 from tests.http.authorization.matrix import matrix
 from tests.http.authorization.model import HAS_LEGACY, TABLE, Row
-from tests.http.door import Seen
 
 WRITING = {row.name: row for row in TABLE if row.writes}
 REFUSED, WITH_METADATA = "is refused", "is refused with metadata"

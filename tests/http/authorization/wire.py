@@ -1,4 +1,4 @@
-"""A process of one mode behind plain WSGI, without the checks that slow a test's door down."""
+"""A process of one mode behind plain WSGI, without the checks that slow `ApiHarness` down."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from payments_core.service import PaymentsService
 from payments_core_http.app import create_app
-from tests.http.door import Seen
+from tests.http.api_harness import Seen
 
 
 class Wire:

@@ -56,30 +56,30 @@ def checkout() -> Checkout:
 def test_a_payment_that_was_read_shows_each_change(checkout: Checkout) -> None:
     payment = checkout.create().json
     path = f"/v2/payments/{payment['id']}"
-    first = checkout.door.call("GET", path)
-    assert checkout.door.call("GET", path).body == first.body
+    first = checkout.api.call("GET", path)
+    assert checkout.api.call("GET", path).body == first.body
     assert first.json == {name: payment[name] for name in first.json}
     option = checkout.option(payment)
     seen = [entry["option"]["id"] for entry in checkout.read(payment["id"])["options"]]
     assert seen == [option["id"]]
-    assert checkout.door.call("POST", f"{path}/cancel", key="cancel").status == 200
+    assert checkout.api.call("POST", f"{path}/cancel", key="cancel").status == 200
     assert checkout.read(payment["id"])["status"] == "cancelled"
 
 
 def test_a_cached_response_is_only_for_callers_who_may_read_it_now(checkout: Checkout) -> None:
     payment = checkout.create().json
     path = f"/v2/payments/{payment['id']}"
-    door, tenants = checkout.door, checkout.door.service.tenants
-    key, secret = tenants.create_key(door.partition, "standard", "to be revoked")
-    own = door.basic(secret)
-    assert door.call("GET", path, auth=own).status == 200
+    api, tenants = checkout.api, checkout.api.service.tenants
+    key, secret = tenants.create_key(api.partition, "standard", "to be revoked")
+    own = api.basic(secret)
+    assert api.call("GET", path, auth=own).status == 200
 
     other = tenants.create_app("Other", "other")
     _, others_secret = tenants.create_key(other.environments["sandbox"], "standard", "main")
-    assert door.call("GET", path, auth=door.basic(others_secret, other.id)).status == 404
-    assert door.call("GET", path, auth=door.basic(door.restricted_secret)).status == 403
-    tenants.revoke_key(door.partition, key.id)
-    assert door.call("GET", path, auth=own).status == 401
+    assert api.call("GET", path, auth=api.basic(others_secret, other.id)).status == 404
+    assert api.call("GET", path, auth=api.basic(api.restricted_secret)).status == 403
+    tenants.revoke_key(api.partition, key.id)
+    assert api.call("GET", path, auth=own).status == 401
 
 
 def test_each_payer_of_a_payment_reads_his_own_options(checkout: Checkout) -> None:
@@ -92,7 +92,7 @@ def test_each_payer_of_a_payment_reads_his_own_options(checkout: Checkout) -> No
     def read_option_ids(token: str) -> list[str]:
         secret = {"X-Service-Payment-Secret": payment["clientSecret"]}
         path = f"/v2/client/me/payments/{payment['id']}"
-        seen = checkout.door.call("GET", path, auth=f"Bearer {token}", headers=secret)
+        seen = checkout.api.call("GET", path, auth=f"Bearer {token}", headers=secret)
         return [entry["option"]["id"] for entry in seen.json["options"]]
 
     for _ in range(2):

@@ -51,8 +51,8 @@ def shop() -> Console:
 
 
 def connect(shop: Console, client: ModuleType, pinned: str) -> Any:
-    shop.door.service.tenants.set_api_version(shop.door.partition, pinned)
-    return client.Client.in_process(shop.door.app, shop.door.app_row.id, shop.door.secret)
+    shop.api.service.tenants.set_api_version(shop.api.partition, pinned)
+    return client.Client.in_process(shop.api.app, shop.api.app_row.id, shop.api.secret)
 
 
 def receive(shop: Console, module: ModuleType, client: Any) -> Any:

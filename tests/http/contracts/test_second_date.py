@@ -1,7 +1,7 @@
 """Two dates side by side: an older contract, which differs, and the newest.
 
 The dates are those of `tests/dates`. Every answer here is also held against the OpenAPI document of
-its date, by the door.
+its date, by `ApiHarness`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from payments_core.clock import parse_iso
 from payments_core_http.contracts import OlderObjects
 from payments_core_http.openapi.document import build_document
 from tests.dates import NEWER, OLDER, VERSIONS
+from tests.http.api_harness import Seen
 from tests.http.console import HOOK, Console
-from tests.http.door import Seen
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def shop() -> Console:
 
 
 def pin(shop: Console, version: str) -> None:
-    shop.door.service.tenants.set_api_version(shop.door.partition, version)
+    shop.api.service.tenants.set_api_version(shop.api.partition, version)
 
 
 def make(shop: Console, key: str = "create") -> Any:
@@ -95,7 +95,7 @@ class TestAnswers:
         pin(shop, OLDER)
         made = make(shop)
         code = made["checkoutUrl"].rpartition("/")[2]
-        service = shop.door.service
+        service = shop.api.service
         page = service.checkout.read_page(code, mode="sandbox")
         assert page.client_secret is not None
         assert (
@@ -114,7 +114,7 @@ class TestBodies:
 
     def test_a_default_is_that_of_the_version(self, shop: Console) -> None:
         def lifetime(**more: Any) -> int:
-            session = shop.door.session(externalUserId="payer", **more).json
+            session = shop.api.session(externalUserId="payer", **more).json
             return (parse_iso(session["expiresAt"]) - parse_iso(session["createdAt"])) // 1_000
 
         assert lifetime() == 900
@@ -203,7 +203,7 @@ class TestRetries:
         assert seen.code == "version_mismatch"
 
     def test_a_key_without_the_right_gets_no_answer(self, shop: Console) -> None:
-        auth = shop.door.basic(shop.half["v2:console"])
+        auth = shop.api.basic(shop.half["v2:console"])
         seen = self.create(shop, auth=auth, headers={"Service-Version": OLDER})
         assert seen.code == "version_mismatch"
 
@@ -242,8 +242,8 @@ class TestEvents:
     def test_the_core_stores_the_newest_shape(self, shop: Console) -> None:
         pin(shop, OLDER)
         made = make(shop)
-        service = shop.door.service
-        authority = service.tenants.system_authority(shop.door.partition)
+        service = shop.api.service
+        authority = service.tenants.system_authority(shop.api.partition)
         [event] = [
             one
             for one in service.acting_as(authority).events.list().records

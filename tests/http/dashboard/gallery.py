@@ -11,7 +11,7 @@ from typing import Any
 
 from playwright.sync_api import Browser
 
-from tests.http.dashboard.stage import HOME, PAGES, Stage, set_stage
+from tests.http.dashboard.served_dashboard import HOME, PAGES, ServedDashboard, serve_dashboard
 from tests.http.pages.browser import open_chromium
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -30,18 +30,18 @@ def name_picture(name: str, scheme: str) -> str:
     return f"{name}-{scheme}.png"
 
 
-def take_pictures(browser: Browser, stage: Stage, folder: Path) -> None:
+def take_pictures(browser: Browser, dashboard: ServedDashboard, folder: Path) -> None:
     """Every page, in each look."""
     for scheme, size in LOOKS:
         given: dict[str, Any] = {"color_scheme": scheme, "viewport": size}
         context = browser.new_context(**given)
         page = context.new_page()
-        page.goto(f"{stage.url}/dashboard/login")
+        page.goto(f"{dashboard.url}/dashboard/login")
         page.screenshot(path=folder / name_picture(LOGIN, scheme), full_page=True)
-        stage.log_in(page)
+        dashboard.log_in(page)
         page.wait_for_url(f"**{HOME}")
-        for name, path in stage.pages.items():
-            page.goto(stage.url + path)
+        for name, path in dashboard.pages.items():
+            page.goto(dashboard.url + path)
             page.screenshot(path=folder / name_picture(name, scheme), full_page=True)
         context.close()
 
@@ -51,8 +51,8 @@ def main(folder: Path = FOLDER) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.png"):
         old.unlink()
-    with open_chromium() as browser, set_stage() as stage:
-        take_pictures(browser, stage, folder)
+    with open_chromium() as browser, serve_dashboard() as dashboard:
+        take_pictures(browser, dashboard, folder)
 
 
 if __name__ == "__main__":

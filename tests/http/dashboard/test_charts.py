@@ -16,7 +16,7 @@ from payments_core_http.dashboard.charts import HEIGHT, MAX_BARS, MIN_BARS, WIDT
 from payments_core_http.dashboard.words import STATUS_WORDS
 from tests.http.checkout import Checkout
 from tests.http.console import LATER, NEVER, OK, Console
-from tests.http.dashboard.desk import open_desk
+from tests.http.dashboard.operator_browser import open_browser
 
 NAMES = {"good": "Good", "warn": "Bad"}
 NOW = 1_790_000_000_000 // (28 * DAY) * (28 * DAY) + 27 * DAY + 23 * HOUR + 59 * MINUTE
@@ -68,12 +68,12 @@ class TestBars:
 
 class TestPages:
     def test_volume(self, checkout: Checkout) -> None:
-        desk = open_desk(checkout)
-        assert "There are no Payments yet." in desk.open("/dashboard/activity").text
+        browser = open_browser(checkout)
+        assert "There are no Payments yet." in browser.open("/dashboard/activity").text
         paid = checkout.create(key="paid").json
         checkout.create(key="waits")
         checkout.transfer(paid["escrow"]["address"], "25")
-        html = desk.open("/dashboard/activity")
+        html = browser.open("/dashboard/activity")
         assert "Succeeded: 1" in html.text
         assert "Under way: 1" in html.text
         assert "Released to recipients: 25.00 USDC, by 1 of 2 Payments." in html.text
@@ -87,15 +87,15 @@ class TestPages:
 
     def test_health(self, console: Console) -> None:
         endpoint = console.endpoint()
-        desk = open_desk(console)
+        browser = open_browser(console)
         path = f"/dashboard/webhooks/{endpoint['id']}"
-        assert f"{path}/health" in [one["href"] for one in desk.open(path).all("a")]
-        assert "There are no deliveries yet." in desk.open(f"{path}/health").text
+        assert f"{path}/health" in [one["href"] for one in browser.open(path).all("a")]
+        assert "There are no deliveries yet." in browser.open(f"{path}/health").text
         for answer in (OK, OK, LATER, NEVER):
             console.receiver.answer = answer
             console.happen()
             console.run()
-        text = desk.open(f"{path}/health").text
+        text = browser.open(f"{path}/health").text
         for words in ("Delivered: 2", "Waiting for an attempt: 1", "Abandoned: 1"):
             assert words in text
 
@@ -105,21 +105,21 @@ class TestPages:
         old = checkout.create(key="old").json
         checkout.transfer(old["escrow"]["address"], "25")
         checkout.system.advance((MAX_BARS + 1) * 28 * DAY // 1_000)
-        desk = open_desk(checkout)
-        assert "Released to recipients: 25.00 USDC" not in desk.open("/dashboard/activity").text
+        browser = open_browser(checkout)
+        assert "Released to recipients: 25.00 USDC" not in browser.open("/dashboard/activity").text
         for number in range(3):
             paid = checkout.create(key=f"k-{number}").json
             if number:
                 checkout.transfer(paid["escrow"]["address"], "25")
         said = "Released to recipients: 50.00 USDC, by 2 of the newest 3 Payments."
-        assert said in desk.open("/dashboard/activity").text
+        assert said in browser.open("/dashboard/activity").text
 
     def test_a_chart_reads_a_bounded_number(
         self, checkout: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for number in range(12):
             checkout.create(key=f"k-{number}")
-        desk = open_desk(checkout)
+        browser = open_browser(checkout)
         monkeypatch.setattr(activity, "MAX_PAYMENTS", 10)
         find, read = MemorySnapshot.find, []
 
@@ -129,7 +129,7 @@ class TestPages:
             return page
 
         monkeypatch.setattr(MemorySnapshot, "find", note)
-        text = desk.open("/dashboard/activity").text
+        text = browser.open("/dashboard/activity").text
         assert read == [10]
         assert "Only the newest 10 Payments are counted" in text
 

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from payments_core_http.dashboard.words import DONE
-from tests.http.dashboard.desk import COOKIE
 from tests.http.dashboard.gallery import FOLDER, LOOKS, PAGE, PICTURES, name_picture
-from tests.http.dashboard.stage import HOME, PAGES, Stage, set_stage
+from tests.http.dashboard.operator_browser import COOKIE
+from tests.http.dashboard.served_dashboard import HOME, PAGES, ServedDashboard, serve_dashboard
 from tests.http.pages.browser import needs_chromium, open_chromium, require_accessible
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -26,9 +26,9 @@ MISSING = f"{HOME}/payment_{'A' * 24}"
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
-    with set_stage() as stage:
-        yield stage
+def dashboard() -> Iterator[ServedDashboard]:
+    with serve_dashboard() as dashboard:
+        yield dashboard
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +38,12 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def page(chromium: Browser, stage: Stage) -> Iterator[Page]:
+def page(chromium: Browser, dashboard: ServedDashboard) -> Iterator[Page]:
     """Where the operator is, logged in."""
     context = chromium.new_context()
     page = context.new_page()
-    page.goto(f"{stage.url}/dashboard/login")
-    stage.log_in(page)
+    page.goto(f"{dashboard.url}/dashboard/login")
+    dashboard.log_in(page)
     page.wait_for_url(f"**{HOME}")
     yield page
     context.close()
@@ -72,59 +72,67 @@ def drop_expected(said: list[str], *expected: str) -> list[str]:
 class TestEveryPage:
     @pytest.mark.parametrize("name", PAGES)
     def test_it_is_accessible_keeps_its_policy_and_fits(
-        self, stage: Stage, page: Page, name: str
+        self, dashboard: ServedDashboard, page: Page, name: str
     ) -> None:
         said = listen(page)
-        response = page.goto(stage.url + stage.pages[name])
+        response = page.goto(dashboard.url + dashboard.pages[name])
         assert response is not None
         assert response.status == 200
         assert page.title().endswith("· Dashboard")
         require_accessible(page, *WIDTHS)
         assert drop_expected(said) == []
 
-    def test_the_log_in_and_what_it_refuses(self, stage: Stage, visitor: Page) -> None:
+    def test_the_log_in_and_what_it_refuses(
+        self, dashboard: ServedDashboard, visitor: Page
+    ) -> None:
         said = listen(visitor)
-        visitor.goto(f"{stage.url}/dashboard/keys")
+        visitor.goto(f"{dashboard.url}/dashboard/keys")
         visitor.wait_for_url("**/login?next=%2Fdashboard%2Fkeys")
         require_accessible(visitor, *WIDTHS)
-        stage.log_in(visitor, "wrong")
+        dashboard.log_in(visitor, "wrong")
         assert visitor.inner_text("[role=alert]") == "The name or the password is wrong."
         assert visitor.input_value("[name=username]") == "olivia"
         require_accessible(visitor, *WIDTHS)
-        stage.log_in(visitor)
+        dashboard.log_in(visitor)
         visitor.wait_for_url("**/dashboard/keys")
         assert drop_expected(said, "the server responded with a status of 401") == []
 
-    def test_the_new_secret(self, stage: Stage, page: Page) -> None:
-        page.goto(f"{stage.url}{stage.endpoint}/rotate")
+    def test_the_new_secret(self, dashboard: ServedDashboard, page: Page) -> None:
+        page.goto(f"{dashboard.url}{dashboard.endpoint}/rotate")
         page.click("main button")
         assert page.inner_text(".copy").startswith("whsec_")
         require_accessible(page, *WIDTHS)
 
     @pytest.mark.parametrize("name", ["missing", "too much"])
-    def test_an_error_has_the_sections(self, stage: Stage, page: Page, name: str) -> None:
-        path = {"missing": MISSING, "too much": f"{stage.paid}/refund?amount=999"}[name]
-        page.goto(stage.url + path)
+    def test_an_error_has_the_sections(
+        self, dashboard: ServedDashboard, page: Page, name: str
+    ) -> None:
+        path = {"missing": MISSING, "too much": f"{dashboard.paid}/refund?amount=999"}[name]
+        page.goto(dashboard.url + path)
         assert page.locator("nav a").count() == 6
         require_accessible(page, *WIDTHS)
 
-    def test_a_long_reference_squeezes_nothing_else(self, stage: Stage, page: Page) -> None:
+    def test_a_long_reference_squeezes_nothing_else(
+        self, dashboard: ServedDashboard, page: Page
+    ) -> None:
         page.set_viewport_size({"width": 1280, "height": 700})
-        page.goto(stage.url + HOME)
+        page.goto(dashboard.url + HOME)
         heights = page.evaluate(HEIGHTS, "tbody .whole, tbody time, thead th")
         assert len(heights) == 5 + 3 * 3
         assert max(heights) < ONE_LINE_PX
 
     @pytest.mark.parametrize("path", [HOME, "/dashboard/login"])
-    def test_none_can_be_framed(self, stage: Stage, page: Page, path: str) -> None:
+    def test_none_can_be_framed(self, dashboard: ServedDashboard, page: Page, path: str) -> None:
         other = page.context.new_page()
-        other.set_content(f'<iframe src="{stage.url}{path}"></iframe>', wait_until="networkidle")
+        other.set_content(
+            f'<iframe src="{dashboard.url}{path}"></iframe>', wait_until="networkidle"
+        )
         framed = other.frames[1].content()
         other.close()
         assert "Dashboard" not in framed
 
-    def test_all_of_it_is_reached_by_keyboard(self, stage: Stage, page: Page) -> None:
-        page.goto(stage.url + HOME)
+    def test_all_of_it_is_reached_by_keyboard(self, dashboard: ServedDashboard, page: Page) -> None:
+        page.goto(dashboard.url + HOME)
         page.keyboard.press("Tab")
         assert page.inner_text(":focus") == "Skip to the content"
         page.keyboard.press("Enter")
@@ -137,20 +145,22 @@ class TestEveryPage:
 
 
 class TestWork:
-    def test_a_failed_delivery_is_found_and_retried(self, stage: Stage, page: Page) -> None:
-        page.goto(stage.url + HOME)
+    def test_a_failed_delivery_is_found_and_retried(
+        self, dashboard: ServedDashboard, page: Page
+    ) -> None:
+        page.goto(dashboard.url + HOME)
         page.click("nav >> text=Webhooks")
         page.click("text=Failed deliveries")
         page.click("tbody a")
-        assert page.url == stage.url + stage.failed
+        assert page.url == dashboard.url + dashboard.failed
         page.click("text=Retry now")
         assert "The delivery is queued" in page.inner_text("[role=status]")
-        stage.console.run()
+        dashboard.console.run()
         page.reload()
         assert "The endpoint answered 200." in page.inner_text("main")
 
-    def test_a_payment_is_refunded_once(self, stage: Stage, page: Page) -> None:
-        page.goto(stage.url + HOME)
+    def test_a_payment_is_refunded_once(self, dashboard: ServedDashboard, page: Page) -> None:
+        page.goto(dashboard.url + HOME)
         page.fill("[name=search]", "order-1043")
         page.keyboard.press("Enter")
         page.click("tbody a")
@@ -159,21 +169,21 @@ class TestWork:
         page.fill("[name=reason]", "Stale bread")
         page.click("text=Review the refund")
         page.dblclick("text=Refund 4.50 USDC")
-        page.wait_for_url(f"**{stage.paid}")
+        page.wait_for_url(f"**{dashboard.paid}")
         assert page.inner_text(".done") == DONE["refund"]
         page.reload()
         assert page.locator(".done").count() == 0
-        stage.console.advance(60)
-        page.goto(stage.url + stage.paid)
+        dashboard.console.advance(60)
+        page.goto(dashboard.url + dashboard.paid)
         assert "Partially refunded" in page.inner_text("h1")
-        [refund] = stage.console.read(stage.paid.rpartition("/")[2])["refunds"]
+        [refund] = dashboard.console.read(dashboard.paid.rpartition("/")[2])["refunds"]
         assert (refund["amountAtomic"], refund["reason"]) == ("4500000", "Stale bread")
 
     def test_after_a_log_out_the_back_button_shows_nothing(
-        self, stage: Stage, visitor: Page
+        self, dashboard: ServedDashboard, visitor: Page
     ) -> None:
-        visitor.goto(f"{stage.url}/dashboard/keys")
-        stage.log_in(visitor)
+        visitor.goto(f"{dashboard.url}/dashboard/keys")
+        dashboard.log_in(visitor)
         visitor.wait_for_url("**/dashboard/keys")
         visitor.click("text=Log out")
         assert visitor.inner_text("[role=status]") == "You are logged out."

@@ -22,7 +22,7 @@ from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from payments_core_http.dashboard.words import ACTION_WORDS, STATUS_WORDS
 from tests.http.checkout import Checkout
 from tests.http.console import HOOK, LATER, Console
-from tests.http.dashboard.desk import Desk, open_desk
+from tests.http.dashboard.operator_browser import OperatorBrowser, open_browser
 from tests.http.pages.html import Html
 from tests.http.pages.test_checkout_page import ATTACKS
 
@@ -40,8 +40,8 @@ def make(checkout: Checkout, key: str = "create", **more: Any) -> Any:
     return seen.json
 
 
-def links(desk: Desk, path: str) -> list[str]:
-    found = [str(one["href"]) for one in desk.open(path).all("a")]
+def links(browser: OperatorBrowser, path: str) -> list[str]:
+    found = [str(one["href"]) for one in browser.open(path).all("a")]
     return [href for href in found if re.fullmatch(f"{LIST}/payment_[^/]+", href)]
 
 
@@ -52,7 +52,7 @@ def pay(checkout: Checkout, payment: Any, amount: str = "25") -> None:
 def test_a_translator_of_the_browser_changes_no_id_and_no_address(checkout: Checkout) -> None:
     payment = make(checkout)
     pay(checkout, payment)
-    html = open_desk(checkout).open(page(payment))
+    html = open_browser(checkout).open(page(payment))
     [receipt] = checkout.read(payment["id"])["receipts"]
     for exact in (payment["id"], payment["escrow"]["address"], receipt["transactionHash"]):
         assert exact in html.text and exact not in html.translatable
@@ -64,10 +64,10 @@ class TestList:
     ) -> None:
         for number in range(60):
             make(checkout, f"k-{number}")
-        desk = open_desk(checkout)
-        first = re.findall(r'rel="next" href="([^"]+)"', desk.get(LIST).body.decode())
+        browser = open_browser(checkout)
+        first = re.findall(r'rel="next" href="([^"]+)"', browser.get(LIST).body.decode())
         deep = re.findall(
-            r'rel="next" href="([^"]+)"', desk.get(LIST + unescape(first[0])).body.decode()
+            r'rel="next" href="([^"]+)"', browser.get(LIST + unescape(first[0])).body.decode()
         )
         asked: list[tuple[str, int]] = []
         find = MemorySnapshot.find
@@ -80,54 +80,59 @@ class TestList:
         monkeypatch.setattr(MemorySnapshot, "find", note)
         for path, count in ((LIST, 25), (LIST + unescape(deep[0]), 10)):
             asked.clear()
-            assert len(links(desk, path)) == count
+            assert len(links(browser, path)) == count
             assert asked == [("Payment by_created", count)]
 
     def test_newest_first_by_pages(self, checkout: Checkout) -> None:
-        desk = open_desk(checkout)
+        browser = open_browser(checkout)
         made = [make(checkout, f"k-{number}") for number in range(27)]
         expected = [page(payment) for payment in reversed(made)]
-        assert links(desk, LIST) == expected[:25]
-        [following] = [one["href"] for one in desk.open(LIST).all("a") if one.get("rel") == "next"]
-        assert links(desk, LIST + str(following)) == expected[25:]
+        assert links(browser, LIST) == expected[:25]
+        [following] = [
+            one["href"] for one in browser.open(LIST).all("a") if one.get("rel") == "next"
+        ]
+        assert links(browser, LIST + str(following)) == expected[25:]
         assert not [
-            one for one in desk.open(LIST + str(following)).all("a") if one.get("rel") == "next"
+            one for one in browser.open(LIST + str(following)).all("a") if one.get("rel") == "next"
         ]
 
     def test_filters(self, checkout: Checkout) -> None:
-        desk = open_desk(checkout)
+        browser = open_browser(checkout)
         paid, waiting = make(checkout, "a", reference="order 1&2"), make(checkout, "b")
         pay(checkout, paid)
-        assert links(desk, f"{LIST}?status=succeeded") == [page(paid)]
-        assert links(desk, f"{LIST}?status=awaiting_payment") == [page(waiting)]
-        assert links(desk, f"{LIST}?search=order+1%262") == [page(paid)]
-        assert links(desk, f"{LIST}?intent=send") == []
-        assert links(desk, f"{LIST}?search={checkout.merchant}") == [page(waiting), page(paid)]
-        assert links(desk, f"{LIST}?from=2026-09-21&to=2026-09-21") == [page(waiting), page(paid)]
-        assert links(desk, f"{LIST}?from=2026-09-22") == []
-        assert links(desk, f"{LIST}?to=2026-09-20") == []
+        assert links(browser, f"{LIST}?status=succeeded") == [page(paid)]
+        assert links(browser, f"{LIST}?status=awaiting_payment") == [page(waiting)]
+        assert links(browser, f"{LIST}?search=order+1%262") == [page(paid)]
+        assert links(browser, f"{LIST}?intent=send") == []
+        assert links(browser, f"{LIST}?search={checkout.merchant}") == [page(waiting), page(paid)]
+        assert links(browser, f"{LIST}?from=2026-09-21&to=2026-09-21") == [
+            page(waiting),
+            page(paid),
+        ]
+        assert links(browser, f"{LIST}?from=2026-09-22") == []
+        assert links(browser, f"{LIST}?to=2026-09-20") == []
 
     def test_filters_go_along_to_the_next_page_and_a_cursor_is_of_its_list(
         self, checkout: Checkout
     ) -> None:
-        desk = open_desk(checkout)
+        browser = open_browser(checkout)
         for number in range(30):
             make(checkout, f"k-{number}", reference="same")
-        html = desk.open(f"{LIST}?search=same")
+        html = browser.open(f"{LIST}?search=same")
         [following] = [str(one["href"]) for one in html.all("a") if one.get("rel") == "next"]
         assert following.startswith("?search=same&cursor=")
-        assert len(links(desk, LIST + following)) == 5
-        assert desk.get(LIST + following.replace("search=same&", "")).status == 400
-        assert desk.get(f"{LIST}?cursor=x").status == 400
+        assert len(links(browser, LIST + following)) == 5
+        assert browser.get(LIST + following.replace("search=same&", "")).status == 400
+        assert browser.get(f"{LIST}?cursor=x").status == 400
 
     def test_an_id_leads_to_its_payment(self, checkout: Checkout) -> None:
         payment = make(checkout)
-        seen = open_desk(checkout).get(f"{LIST}?search={payment['id']}")
+        seen = open_browser(checkout).get(f"{LIST}?search={payment['id']}")
         assert (seen.status, seen.headers["location"]) == (303, page(payment))
 
     @pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "0000-01-01", "2026-09-21T00:00"])
     def test_an_invalid_day_is_refused_in_words(self, checkout: Checkout, day: str) -> None:
-        seen = open_desk(checkout).get(f"{LIST}?from={day}")
+        seen = open_browser(checkout).get(f"{LIST}?from={day}")
         assert (seen.status, seen.code) == (400, "validation_error")
         assert b"must be a day" in seen.body
 
@@ -136,7 +141,7 @@ class TestStory:
     def test_it_has_everything_on_one_page(self, console: Console) -> None:
         payment = make(console, reference="order-7", metadata={"table": 7})
         pay(console, payment)
-        text = open_desk(console).open(page(payment)).text
+        text = open_browser(console).open(page(payment)).text
         for words in (
             "25.00 USDC", "Succeeded", "order-7", '"table": 7', payment["escrow"]["address"],
             "Awaiting payment", "Verified", "escrow -25.00 USDC, recipient 25.00 USDC",
@@ -148,7 +153,7 @@ class TestStory:
     def test_its_events_are_listed_from_the_newest_on(self, console: Console) -> None:
         payment = make(console)
         pay(console, payment)
-        names = re.findall(r"payment\.\w+", open_desk(console).open(page(payment)).text)
+        names = re.findall(r"payment\.\w+", open_browser(console).open(page(payment)).text)
         assert names == [
             f"payment.{name}"
             for name in ("succeeded", "executing", "accepted", "processing", "created")
@@ -157,42 +162,42 @@ class TestStory:
     def test_its_journal_has_the_accounts_that_something_was_posted_to(
         self, console: Console
     ) -> None:
-        payment, desk = make(console), open_desk(console)
+        payment, browser = make(console), open_browser(console)
         accounts = r"(Payer|Escrow|Excess|Recipient|Fees|Offramp|Bank)(?=-?[\d.]+ USDC)"
-        assert re.findall(accounts, desk.open(page(payment)).text) == ["Escrow"]
+        assert re.findall(accounts, browser.open(page(payment)).text) == ["Escrow"]
         pay(console, payment)
-        text = desk.open(page(payment)).text
+        text = browser.open(page(payment)).text
         assert re.findall(accounts, text) == ["Payer", "Escrow", "Recipient"]
 
     def test_a_vault_option_with_its_funding(self, checkout: Checkout) -> None:
         payment = make(checkout)
         checkout.authorize(payment, checkout.option(payment))
         checkout.advance(60)
-        text = open_desk(checkout).open(page(payment)).text
+        text = open_browser(checkout).open(page(payment)).text
         assert re.search(r"Vault\s+Succeeded\s+selected\s*25.00 USDC, funding confirmed", text)
 
     def test_without_the_product_it_has_no_events(self, checkout: Checkout) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
-        tenants = checkout.door.service.tenants
-        assert "payment.created" in desk.open(page(payment)).text
-        tenants.set_products(checkout.door.partition, [p for p in PRODUCTS if p != "webhooks"])
-        assert "payment.created" not in desk.open(page(payment)).text
+        payment, browser = make(checkout), open_browser(checkout)
+        tenants = checkout.api.service.tenants
+        assert "payment.created" in browser.open(page(payment)).text
+        tenants.set_products(checkout.api.partition, [p for p in PRODUCTS if p != "webhooks"])
+        assert "payment.created" not in browser.open(page(payment)).text
 
     def test_who_may_not_see_payments_finds_the_way_to_the_rest(self, checkout: Checkout) -> None:
-        desk = open_desk(checkout)
-        tenants = checkout.door.service.tenants
-        tenants.set_products(checkout.door.partition, ["accounts", "webhooks"])
-        seen = desk.get(LIST)
+        browser = open_browser(checkout)
+        tenants = checkout.api.service.tenants
+        tenants.set_products(checkout.api.partition, ["accounts", "webhooks"])
+        seen = browser.get(LIST)
         assert (seen.status, seen.code) == (403, "entitlement_required")
         found = [str(one["href"]) for one in Html(seen.body).all("a")]
         assert {"/dashboard/webhooks", "/dashboard/keys"} <= set(found)
-        assert desk.get("/dashboard/webhooks").status == 200
-        assert b"<nav" not in Desk(checkout.door).get(LIST).body
+        assert browser.get("/dashboard/webhooks").status == 200
+        assert b"<nav" not in OperatorBrowser(checkout.api).get(LIST).body
 
     def test_a_payment_that_there_is_not(self, checkout: Checkout) -> None:
-        desk = open_desk(checkout)
+        browser = open_browser(checkout)
         for id in ("payment_" + "A" * 24, "x", "payment_"):
-            seen = desk.get(f"{LIST}/{id}")
+            seen = browser.get(f"{LIST}/{id}")
             assert (seen.status, seen.code) == (404, "not_found")
 
     def test_events_of_many_are_looked_through_and_that_ends(
@@ -201,11 +206,11 @@ class TestStory:
         payment = make(checkout)
         for number in range(120):
             make(checkout, f"k-{number}")
-        checkout.door.call("POST", f"/v2/payments/{payment['id']}/cancel", key="c")
-        desk = open_desk(checkout)
-        assert "payment.created" in desk.open(page(payment)).text
+        checkout.api.call("POST", f"/v2/payments/{payment['id']}/cancel", key="c")
+        browser = open_browser(checkout)
+        assert "payment.created" in browser.open(page(payment)).text
         monkeypatch.setattr("payments_core.webhooks.dispatch.replay.MAX_EVENTS_LOOKED_AT", 100)
-        text = desk.open(page(payment)).text
+        text = browser.open(page(payment)).text
         assert "payment.cancelled" in text
         assert "payment.created" not in text
         assert "Older events of this Payment may exist" in text
@@ -213,54 +218,54 @@ class TestStory:
 
 class TestRefund:
     def test_a_refund_is_reviewed_and_then_made(self, checkout: Checkout) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
+        payment, browser = make(checkout), open_browser(checkout)
         pay(checkout, payment)
         path = f"{page(payment)}/refund"
-        assert "Up to 25.00 USDC can go back" in desk.open(path).text
+        assert "Up to 25.00 USDC can go back" in browser.open(path).text
         review = f"{path}?amount=4.50&reason=Stale+bread"
-        text = desk.open(review).text
+        text = browser.open(review).text
         assert "Confirm the refund" in text
         assert "4.50 USDC" in text
         assert "Stale bread" in text
         assert checkout.read(payment["id"])["refunds"] == []
-        seen = desk.submit(review, path)
+        seen = browser.submit(review, path)
         assert (seen.status, seen.headers["location"]) == (303, page(payment))
-        assert "The refund is created." in desk.open(seen.headers["location"]).text
+        assert "The refund is created." in browser.open(seen.headers["location"]).text
         checkout.advance(60)
         after = checkout.read(payment["id"])
         assert (after["status"], after["refundedAmountAtomic"]) == ("partially_refunded", "4500000")
         assert after["refunds"][0]["reason"] == "Stale bread"
 
     def test_a_form_that_is_sent_twice_refunds_once(self, checkout: Checkout) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
+        payment, browser = make(checkout), open_browser(checkout)
         pay(checkout, payment)
         path = f"{page(payment)}/refund"
-        form = desk.forms(f"{path}?amount=25")[path]
-        first, again = desk.post(path, form), desk.post(path, form)
+        form = browser.forms(f"{path}?amount=25")[path]
+        first, again = browser.post(path, form), browser.post(path, form)
         assert (again.status, again.headers["location"]) == (303, first.headers["location"])
         assert again.headers["idempotent-replayed"] == "true"
         assert len(checkout.read(payment["id"])["refunds"]) == 1
-        changed = desk.post(path, {**form, "amount": "1"})
+        changed = browser.post(path, {**form, "amount": "1"})
         assert (changed.status, changed.code) == (409, "idempotency_conflict")
 
     def test_without_an_amount_there_is_nothing_to_confirm(self, checkout: Checkout) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
+        payment, browser = make(checkout), open_browser(checkout)
         pay(checkout, payment)
         path = f"{page(payment)}/refund"
         for given in ("?amount=", "?amount=+"):
-            text = desk.open(path + given).text
+            text = browser.open(path + given).text
             assert "You confirm the refund on the next page" in text
             assert "Confirm the refund" not in text
 
     def test_without_a_key_nothing_is_done(self, checkout: Checkout) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
+        payment, browser = make(checkout), open_browser(checkout)
         pay(checkout, payment)
         path = f"{page(payment)}/refund"
-        form = desk.forms(f"{path}?amount=25")[path]
+        form = browser.forms(f"{path}?amount=25")[path]
         for key, status in ((None, 400), ("", 400), ("é", 400)):
             fields = {name: text for name, text in form.items() if name != "idempotencyKey"}
             sent = fields if key is None else {**fields, "idempotencyKey": key}
-            assert desk.post(path, sent).status == status
+            assert browser.post(path, sent).status == status
         assert checkout.read(payment["id"])["refunds"] == []
 
     @pytest.mark.parametrize(
@@ -271,11 +276,11 @@ class TestRefund:
     def test_what_the_api_refuses_is_refused_here(
         self, checkout: Checkout, amount: str, code: str
     ) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
+        payment, browser = make(checkout), open_browser(checkout)
         pay(checkout, payment)
         path = f"{page(payment)}/refund"
-        form = desk.forms(f"{path}?amount=1")[path]
-        seen = desk.post(path, {**form, "amount": amount})
+        form = browser.forms(f"{path}?amount=1")[path]
+        seen = browser.post(path, {**form, "amount": amount})
         assert seen.code == code
         assert f'href="{page(payment)}"'.encode() in seen.body
         assert checkout.read(payment["id"])["refunds"] == []
@@ -284,8 +289,8 @@ class TestRefund:
         payment = make(checkout)
         pay(checkout, payment, "10")
         checkout.advance(3_700)
-        service = checkout.door.service
-        authority = service.tenants.system_authority(checkout.door.partition)
+        service = checkout.api.service
+        authority = service.tenants.system_authority(checkout.api.partition)
         for new in (NewRefund(), NewRefund(amount="2")):
             [leg] = service.acting_as(authority).payments.plan_refund(payment["id"], new).legs
             made = service.acting_as(authority).payments.refund(payment["id"], new)
@@ -311,10 +316,10 @@ class TestDecisions:
         return payment
 
     def test_a_decision_is_confirmed_and_carried_out(self, checkout: Checkout) -> None:
-        payment, desk = self.late(checkout), open_desk(checkout)
+        payment, browser = self.late(checkout), open_browser(checkout)
         path = f"{page(payment)}/reconcile"
-        assert "Releases the funds in escrow" in desk.open(page(payment)).text
-        seen = desk.submit(f"{path}?action=accept", path, note="He called us")
+        assert "Releases the funds in escrow" in browser.open(page(payment)).text
+        seen = browser.submit(f"{path}?action=accept", path, note="He called us")
         assert seen.headers["location"] == page(payment)
         checkout.advance(60)
         after = checkout.read(payment["id"])
@@ -322,93 +327,93 @@ class TestDecisions:
         assert after["reconciliation"]["note"] == "He called us"
 
     def test_what_does_not_count_is_shown_and_sent_back(self, checkout: Checkout) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
+        payment, browser = make(checkout), open_browser(checkout)
         checkout.transfer(payment["escrow"]["address"], "7", chainId=1, assetSymbol="USDT")
-        shown = desk.open(page(payment)).text
+        shown = browser.open(page(payment)).text
         assert "7.00 USDT on Ethereum" in shown
         assert "misdirected" in shown
         [receipt] = checkout.read(payment["id"])["receipts"]
         path = f"{page(payment)}/reconcile"
         asked = f"{path}?action=return_misdirected&receiptId={receipt['id']}"
-        assert "What arrived7.00 USDT on Ethereum" in desk.open(asked).text
-        seen = desk.submit(asked, path, destination=RETURNED_TO, note="Not USDC")
+        assert "What arrived7.00 USDT on Ethereum" in browser.open(asked).text
+        seen = browser.submit(asked, path, destination=RETURNED_TO, note="Not USDC")
         assert seen.headers["location"] == page(payment)
         checkout.advance(60)
         [after] = checkout.read(payment["id"])["receipts"]
         assert after["sentBack"]["status"] == "succeeded"
         assert after["sentBack"]["destination"] == RETURNED_TO
         assert checkout.read(payment["id"])["reconciliation"]["resolution"] == "return_misdirected"
-        assert "Send back" not in desk.open(page(payment)).text
+        assert "Send back" not in browser.open(page(payment)).text
 
     def test_an_excess_goes_where_the_operator_says(self, checkout: Checkout) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
+        payment, browser = make(checkout), open_browser(checkout)
         pay(checkout, payment, "31.5")
         path = f"{page(payment)}/reconcile"
-        desk.submit(f"{path}?action=refund_excess", path, destination=RETURNED_TO)
+        browser.submit(f"{path}?action=refund_excess", path, destination=RETURNED_TO)
         checkout.advance(60)
         [refund] = checkout.read(payment["id"])["refunds"]
         assert (refund["destination"], refund["amount"]) == (RETURNED_TO, "6.50")
 
     def test_what_is_released_is_shown_without_the_excess(self, checkout: Checkout) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
+        payment, browser = make(checkout), open_browser(checkout)
         checkout.advance(3_700)
         pay(checkout, payment, "31.5")
         path = f"{page(payment)}/reconcile"
-        text = desk.open(f"{path}?action=accept").text
+        text = browser.open(f"{path}?action=accept").text
         assert "In escrow31.50 USDC, including an excess of 6.50 USDC" in text
         assert "Released25.00 USDC" in text
-        desk.submit(f"{path}?action=accept", path)
+        browser.submit(f"{path}?action=accept", path)
         checkout.advance(60)
         assert checkout.read(payment["id"])["settledAmountAtomic"] == "25000000"
 
     def test_only_what_is_possible_is_offered(self, checkout: Checkout) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
+        payment, browser = make(checkout), open_browser(checkout)
         path = f"{page(payment)}/reconcile"
-        assert "reconcile?action" not in desk.get(page(payment)).body.decode()
-        assert "This is not possible" in desk.open(f"{path}?action=accept").text
-        form = desk.forms(f"{page(payment)}/cancel")[f"{page(payment)}/cancel"]
-        assert desk.get(f"{path}?action=steal").status == 400
-        assert desk.post(path, {**form, "action": "accept"}).code == "form_refused"
+        assert "reconcile?action" not in browser.get(page(payment)).body.decode()
+        assert "This is not possible" in browser.open(f"{path}?action=accept").text
+        form = browser.forms(f"{page(payment)}/cancel")[f"{page(payment)}/cancel"]
+        assert browser.get(f"{path}?action=steal").status == 400
+        assert browser.post(path, {**form, "action": "accept"}).code == "form_refused"
 
     def test_the_library_offers_exactly_what_it_allows(self, checkout: Checkout) -> None:
         payment = self.late(checkout)
-        service = checkout.door.service
-        authority = service.tenants.system_authority(checkout.door.partition)
+        service = checkout.api.service
+        authority = service.tenants.system_authority(checkout.api.partition)
         allowed = service.acting_as(authority).payments.list_allowed_actions(payment["id"])
         assert allowed == ("accept", "refund", "write_off")
         with pytest.raises(NotFound):
             service.acting_as(authority).payments.list_allowed_actions("payment_" + "A" * 24)
 
     def test_nothing_can_be_done_because_it_ended_or_continues(self, checkout: Checkout) -> None:
-        desk = open_desk(checkout)
+        browser = open_browser(checkout)
         paid, cancelled = make(checkout, "paid"), make(checkout, "cancelled")
-        checkout.door.call("POST", f"/v2/payments/{cancelled['id']}/cancel")
-        assert "Nothing. The Payment has ended." in desk.open(page(cancelled)).text
+        checkout.api.call("POST", f"/v2/payments/{cancelled['id']}/cancel")
+        assert "Nothing. The Payment has ended." in browser.open(page(cancelled)).text
         pay(checkout, paid)
-        checkout.door.call("POST", f"/v2/payments/{paid['id']}/refunds", {}, key="refund")
-        assert "Nothing. The Payment continues automatically." in desk.open(page(paid)).text
+        checkout.api.call("POST", f"/v2/payments/{paid['id']}/refunds", {}, key="refund")
+        assert "Nothing. The Payment continues automatically." in browser.open(page(paid)).text
         checkout.advance(60)
-        assert "Nothing. The Payment has ended." in desk.open(page(paid)).text
+        assert "Nothing. The Payment has ended." in browser.open(page(paid)).text
 
     def test_the_network_of_a_sandbox_is_no_place_for_real_funds(self, checkout: Checkout) -> None:
-        desk, payment = open_desk(checkout), make(checkout)
-        assert "Send no real funds" in desk.open(page(payment)).text
+        browser, payment = open_browser(checkout), make(checkout)
+        assert "Send no real funds" in browser.open(page(payment)).text
         checkout.declare_network("real")
-        assert "Send no real funds" not in desk.open(page(payment)).text
+        assert "Send no real funds" not in browser.open(page(payment)).text
 
     def test_cancel(self, checkout: Checkout) -> None:
-        payment, desk = make(checkout), open_desk(checkout)
+        payment, browser = make(checkout), open_browser(checkout)
         path = f"{page(payment)}/cancel"
-        assert desk.submit(path, path).headers["location"] == page(payment)
+        assert browser.submit(path, path).headers["location"] == page(payment)
         assert checkout.read(payment["id"])["status"] == "cancelled"
-        assert path not in desk.get(page(payment)).body.decode()
+        assert path not in browser.get(page(payment)).body.decode()
 
 
 class TestWhoseItIs:
     @pytest.fixture
     def foreign(self, checkout: Checkout) -> Any:
         """A Payment and an endpoint of another environment, of the same deployment."""
-        service = checkout.door.service
+        service = checkout.api.service
         app = service.tenants.create_app("Other", "other")
         other = attrs.evolve(
             service.tenants.system_authority(app.environments["sandbox"]),
@@ -420,25 +425,25 @@ class TestWhoseItIs:
     def test_an_operator_sees_nothing_of_another_environment(
         self, checkout: Checkout, foreign: Any
     ) -> None:
-        desk = open_desk(checkout)
+        browser = open_browser(checkout)
         endpoint_id, delivery = foreign
         hook = f"/dashboard/webhooks/{endpoint_id}"
         for path in (
             hook, f"{hook}/rotate", f"{hook}/recover", f"{hook}/deliveries/{delivery.id}",
             f"/dashboard/events/{delivery.event_id}",
         ):  # fmt: skip
-            seen = desk.get(path)
+            seen = browser.get(path)
             assert (seen.status, seen.code) == (404, "not_found")
         for path in ("/dashboard/webhooks", "/dashboard/events"):
-            assert endpoint_id not in desk.get(path).body.decode()
+            assert endpoint_id not in browser.get(path).body.decode()
 
     def test_a_session_is_of_its_mode(self, checkout: Checkout) -> None:
-        service = checkout.door.service
-        environment_id = checkout.door.app_row.environments["production"]
+        service = checkout.api.service
+        environment_id = checkout.api.app_row.environments["production"]
         made = service.operators.create(environment_id, "paul")
         begun = service.operator_sessions.begin("paul", made.password, mode="production")
-        assert Desk(checkout.door).get(LIST, cookie=begun.token).status == 401
-        assert Desk(checkout.door).log_in("paul", made.password).status == 401
+        assert OperatorBrowser(checkout.api).get(LIST, cookie=begun.token).status == 401
+        assert OperatorBrowser(checkout.api).log_in("paul", made.password).status == 401
 
 
 class TestText:
@@ -452,8 +457,8 @@ class TestText:
         console.receiver.answer = attrs.evolve(LATER, body=attack.encode())
         console.happen()
         console.run()
-        console.door.service.tenants.create_key(console.door.partition, "standard", attack[:60])
-        desk = open_desk(console)
+        console.api.service.tenants.create_key(console.api.partition, "standard", attack[:60])
+        browser = open_browser(console)
         [delivery, *_] = console.deliveries(endpoint)
         for path, shows in (
             (page(payment), True),
@@ -465,7 +470,7 @@ class TestText:
             (f"/dashboard/webhooks/{endpoint['id']}/health", False),
             ("/dashboard/keys", True),
         ):
-            html = desk.open(path)
+            html = browser.open(path)
             assert not shows or attack[:60] in html.text, path
             drawn = {"svg"} if path.endswith("/health") else set()
             found = {tag for tag, _ in html.elements if tag in ("script", "img", "svg")}

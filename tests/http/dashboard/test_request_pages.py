@@ -27,9 +27,9 @@ from payments_core_http.observability.requests import NOOP_OBSERVER
 from payments_core_http.request_recorder import RequestRecorder, list_hidden_names
 from payments_core_http.server.turns import Turns
 from tests.changed_text import change_end
+from tests.http.api_harness import ApiHarness
 from tests.http.checkout import Checkout
-from tests.http.dashboard.desk import Desk, open_desk
-from tests.http.door import Door
+from tests.http.dashboard.operator_browser import OperatorBrowser, open_browser
 from tests.http.pages.browser import serve
 from tests.http.pages.test_checkout_page import ATTACKS
 
@@ -80,25 +80,23 @@ def list_readings(text: str) -> list[str]:
 
 @attrs.define
 class Recorded:
-    """A door whose requests are recorded, and an operator's desk at it."""
+    """An API whose requests are recorded, and an operator's browser."""
 
     checkout: Checkout
-    door: Door
-    desk: Desk
+    api: ApiHarness
+    browser: OperatorBrowser
     recorder: RequestRecorder
     app: Any
 
     def call(self, *given: Any, **more: Any) -> Any:
         self.checkout.system.advance(0.01)
-        seen = self.door.call(*given, **more)
+        seen = self.api.call(*given, **more)
         self.recorder.flush()
         return seen
 
     def read(self) -> Any:
-        tenants = self.door.service.tenants
-        return self.door.service.parts.request_log.list(
-            tenants.system_authority(self.door.partition)
-        )
+        tenants = self.api.service.tenants
+        return self.api.service.parts.request_log.list(tenants.system_authority(self.api.partition))
 
 
 def read_copies(page: str) -> tuple[str, str]:
@@ -108,12 +106,12 @@ def read_copies(page: str) -> tuple[str, str]:
 
 
 def record(checkout: Checkout) -> Recorded:
-    door = checkout.door
-    desk = open_desk(checkout)
-    recorder = RequestRecorder.over(door.service, "sandbox", NOOP_OBSERVER)  # type: ignore[arg-type]
-    app = create_app(door.service, mode="sandbox", observer=recorder)  # type: ignore[arg-type]
-    door.validated = app
-    return Recorded(checkout, door, desk, recorder, app)
+    api = checkout.api
+    browser = open_browser(checkout)
+    recorder = RequestRecorder.over(api.service, "sandbox", NOOP_OBSERVER)  # type: ignore[arg-type]
+    app = create_app(api.service, mode="sandbox", observer=recorder)  # type: ignore[arg-type]
+    api.validated = app
+    return Recorded(checkout, api, browser, recorder, app)
 
 
 @pytest.fixture
@@ -132,10 +130,10 @@ class TestWhatIsRecorded:
         )  # fmt: skip
         assert (failed.status, failed.error_code) == (400, "validation_error")
         assert (found.method, found.status, found.error_code) == ("GET", 200, None)
-        text = recorded.desk.open(LIST).text
+        text = recorded.browser.open(LIST).text
         assert "POST /v2/accounts" in text
         assert "validation_error" in text
-        text = recorded.desk.open(f"{LIST}/{failed.id}").text
+        text = recorded.browser.open(f"{LIST}/{failed.id}").text
         assert "server key" in text
         assert "x=1" in text
 
@@ -161,41 +159,41 @@ class TestWhatIsRecorded:
     def test_pages_and_strangers_are_not_recorded(self, recorded: Recorded) -> None:
         recorded.call("GET", "/v2/accounts", auth="Basic eDp5")
         recorded.call("GET", "/nothing")
-        recorded.desk.get(LIST)
+        recorded.browser.get(LIST)
         recorded.recorder.flush()
         assert recorded.read() == []
 
     def test_it_is_found_by_its_id_its_path_and_its_outcome(self, recorded: Recorded) -> None:
         good = recorded.call("GET", "/v2/accounts").headers["x-request-id"]
         bad = recorded.call("GET", "/v2/payments?limit=0").headers["x-request-id"]
-        desk = recorded.desk
-        assert desk.get(f"{LIST}?search={good}").headers["location"] == f"{LIST}/{good}"
+        browser = recorded.browser
+        assert browser.get(f"{LIST}?search={good}").headers["location"] == f"{LIST}/{good}"
         for query, found in (
             ("outcome=failed", [bad]), ("outcome=succeeded", [good]), ("search=accou", [good]),
             ("search=nothing", []), ("outcome=other", [bad, good]),
         ):  # fmt: skip
-            links = [str(one["href"]) for one in desk.open(f"{LIST}?{query}").all("a")]
+            links = [str(one["href"]) for one in browser.open(f"{LIST}?{query}").all("a")]
             assert [one for one in links if "/req_" in one] == [f"{LIST}/{id}" for id in found]
 
     def test_the_list_has_pages(self, recorded: Recorded) -> None:
         for _ in range(5):
             for _ in range(PAGE_REQUESTS):
-                recorded.door.call("GET", "/v2/accounts")
+                recorded.api.call("GET", "/v2/accounts")
             recorded.recorder.flush()
         following: str | None = ""
         seen: list[str] = []
         while following is not None:
-            links = list(recorded.desk.open(LIST + following).all("a"))
+            links = list(recorded.browser.open(LIST + following).all("a"))
             seen += [str(one["href"]) for one in links if "/req_" in str(one["href"])]
             following = next((str(a["href"]) for a in links if a.get("rel") == "next"), None)
         assert len(seen) == len(set(seen)) == 5 * PAGE_REQUESTS
 
     def test_another_environment_sees_nothing_of_it(self, recorded: Recorded) -> None:
         id = recorded.call("GET", "/v2/accounts").headers["x-request-id"]
-        service = recorded.door.service
+        service = recorded.api.service
         other = service.tenants.create_app("Other", "other").environments["sandbox"]
         made = service.operators.create(other, "oscar")
-        theirs = Desk(recorded.door)
+        theirs = OperatorBrowser(recorded.api)
         theirs.log_in("oscar", made.password)
         assert theirs.get(f"{LIST}/{id}").status == 404
         assert id not in theirs.get(LIST).body.decode()
@@ -203,8 +201,8 @@ class TestWhatIsRecorded:
 
 class TestWhatNeverIs:
     def test_no_credential_reaches_the_log(self, recorded: Recorded) -> None:
-        door = recorded.door
-        key = door.secret
+        api = recorded.api
+        key = api.secret
         for path in (f"/v2/payments/{key}", f"/v2/accounts?cursor={key}"):
             recorded.call("GET", path)
         recorded.call("POST", "/v2/accounts", {**ACCOUNT, "email": key})
@@ -212,8 +210,8 @@ class TestWhatNeverIs:
         recorded.call("GET", "/v2/accounts", headers={"X-Service-Payment-Secret": "p_secret_abcd"})
         assert len(recorded.read()) == 5
         stored = str(
-            door.service.parts.ports.storage.read(
-                door.partition, lambda snapshot: snapshot.find(RequestLogPage, "newest")
+            api.service.parts.ports.storage.read(
+                api.partition, lambda snapshot: snapshot.find(RequestLogPage, "newest")
             )
         )
         for secret in (key, key[3:], "hunter22", "secret_abcd", "Basic"):
@@ -223,9 +221,9 @@ class TestWhatNeverIs:
     def test_nor_does_one_in_an_encoding(
         self, recorded: Recorded, encode: Callable[[str], str]
     ) -> None:
-        door = recorded.door
-        pair = f"{door.app_row.id}:{door.secret}"
-        for secret in (door.secret, pair, f"whsec_{'aB+/' * 11}=", f"cat_{'aB3-' * 15}"):
+        api = recorded.api
+        pair = f"{api.app_row.id}:{api.secret}"
+        for secret in (api.secret, pair, f"whsec_{'aB+/' * 11}=", f"cat_{'aB3-' * 15}"):
             hidden = encode(secret)
             for target in (
                 f"/v2/accounts?reference={quote(hidden)}&limit=1",
@@ -237,7 +235,7 @@ class TestWhatNeverIs:
             recorded.call("POST", "/v2/accounts", {**ACCOUNT, "metadata": {hidden: "a"}})
             requests = recorded.read()[:5]
             shown = [part for one in requests for part in (one.path, one.query, str(one.body))]
-            page = recorded.desk.get(f"{LIST}/{requests[-1].id}").body.decode()
+            page = recorded.browser.get(f"{LIST}/{requests[-1].id}").body.decode()
             for text in (*shown, page):
                 for reading in list_readings(text):
                     assert hidden[8:40] not in reading and secret[12:30] not in reading
@@ -254,7 +252,7 @@ class TestWhatNeverIs:
 
     def test_account_numbers_are_hidden(self, recorded: Recorded) -> None:
         assert {"accountNumber", "signature"} <= list_hidden_names()
-        path = f"/v2/accounts/{recorded.door.account_id}/bank-accounts"
+        path = f"/v2/accounts/{recorded.api.account_id}/bank-accounts"
         recorded.call("POST", path, {"accountNumber": "123456789", "a": [{"line1": "Main St"}]})
         [request] = recorded.read()
         assert request.body == '{"accountNumber": "[redacted]", "a": "[redacted]"}'
@@ -266,7 +264,7 @@ class TestWhatNeverIs:
     def test_nor_is_one_shown_under_a_name_that_no_route_knows(
         self, recorded: Recorded, name: str
     ) -> None:
-        path = f"/v2/accounts/{recorded.door.account_id}/bank-accounts"
+        path = f"/v2/accounts/{recorded.api.account_id}/bank-accounts"
         for body in ({name: "123456789"}, {"address": {name: "123456789", "city": "Rome"}}):
             recorded.call("POST", path, body)
         recorded.call("POST", path, "123456789")
@@ -307,7 +305,7 @@ class TestWhatNeverIs:
         recorded.call("POST", f"/v2/payments/{payment}/refunds", key="k", environ=environ)
         [request] = recorded.read()
         assert (request.error_code, request.body_bytes) == ("length_required", None)
-        page = recorded.desk.get(f"{LIST}/{request.id}").body.decode()
+        page = recorded.browser.get(f"{LIST}/{request.id}").body.decode()
         assert "refused before its body was read" in page
         curl, test = read_copies(page)
         assert "-d @body.json" in curl and "Path('body.json')" in test
@@ -318,14 +316,14 @@ class TestWhatNeverIs:
         [request] = recorded.read()
         assert request.body is None
         assert request.body_bytes > 2_000
-        assert "bytes was not stored" in recorded.desk.open(f"{LIST}/{request.id}").text
+        assert "bytes was not stored" in recorded.browser.open(f"{LIST}/{request.id}").text
 
     @pytest.mark.parametrize("attack", ATTACKS)
     def test_what_programs_send_appears_as_text(self, recorded: Recorded, attack: str) -> None:
         recorded.call("POST", "/v2/accounts", {"externalUserId": attack, attack: 1})
         [request] = recorded.read()
         for path in (LIST, f"{LIST}/{request.id}"):
-            html = recorded.desk.open(path)
+            html = recorded.browser.open(path)
             assert not [tag for tag, _ in html.elements if tag in ("script", "img", "svg")]
 
 
@@ -333,8 +331,8 @@ class TestCost:
     def test_a_request_commits_nothing_more(
         self, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        recorded.door.call("GET", "/v2/accounts")  # which writes that the key is used
-        storage = recorded.door.service.parts.ports.storage
+        recorded.api.call("GET", "/v2/accounts")  # which writes that the key is used
+        storage = recorded.api.service.parts.ports.storage
         transact, commits = storage.transact, []
 
         def count(partition: str, work: Any) -> Any:
@@ -343,27 +341,27 @@ class TestCost:
 
         monkeypatch.setattr(storage, "transact", count)
         for _ in range(100):
-            recorded.door.call("GET", "/v2/accounts")
+            recorded.api.call("GET", "/v2/accounts")
         assert commits == []
         recorded.recorder.flush()
-        assert commits == [recorded.door.partition]
+        assert commits == [recorded.api.partition]
         assert len(recorded.read()) == PAGE_REQUESTS  # the newest of them
 
     def test_environments_take_turns(
         self, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(request_recorder, "FLUSHED_ENVIRONMENTS", 1)
-        service = recorded.door.service
+        service = recorded.api.service
         other = service.tenants.create_app("Other", "other")
         _, secret = service.tenants.create_key(other.environments["sandbox"], "standard", "k")
         for _ in range(30):
-            recorded.door.call("GET", "/v2/accounts")
-        recorded.door.call("GET", "/v2/accounts", auth=recorded.door.basic(secret, other.id))
-        recorded.door.call("GET", "/v2/accounts")
+            recorded.api.call("GET", "/v2/accounts")
+        recorded.api.call("GET", "/v2/accounts", auth=recorded.api.basic(secret, other.id))
+        recorded.api.call("GET", "/v2/accounts")
         recorded.recorder.flush()
         assert len(recorded.read()) == PAGE_REQUESTS
         for _ in range(30):
-            recorded.door.call("GET", "/v2/accounts")
+            recorded.api.call("GET", "/v2/accounts")
         recorded.recorder.flush()
         authority = service.tenants.system_authority(other.environments["sandbox"])
         assert len(service.parts.request_log.list(authority)) == 1
@@ -381,7 +379,7 @@ class TestCost:
         def refuse(*_: object) -> None:
             raise Unavailable()
 
-        log = recorded.door.service.parts.request_log
+        log = recorded.api.service.parts.request_log
         with monkeypatch.context() as patched:
             patched.setattr(log, "append", refuse)
             assert recorded.call("GET", "/v2/accounts").status == 200
@@ -390,7 +388,7 @@ class TestCost:
 
     def test_the_thread_writes_what_waits_when_it_ends(self, recorded: Recorded) -> None:
         recorded.recorder.start()
-        recorded.door.call("GET", "/v2/accounts")
+        recorded.api.call("GET", "/v2/accounts")
         recorded.recorder.stop()
         assert len(recorded.read()) == 1
 
@@ -399,23 +397,23 @@ class TestCopies:
     @pytest.fixture
     def url(self, recorded: Recorded) -> Iterator[str]:
         with serve(recorded.app) as url:
-            service = recorded.door.service
+            service = recorded.api.service
             service.settings = attrs.evolve(service.settings, public_url=url)
             yield url
 
     def copies(self, recorded: Recorded) -> tuple[str, str]:
         """The newest request as curl and as pytest."""
         [request, *_] = recorded.read()
-        page = recorded.desk.get(f"{LIST}/{request.id}").body.decode()
-        assert recorded.door.secret not in page
+        page = recorded.browser.get(f"{LIST}/{request.id}").body.decode()
+        assert recorded.api.secret not in page
         curl, test = read_copies(page)
         return curl, test
 
     def environ(self, recorded: Recorded, url: str) -> dict[str, str]:
-        door = recorded.door
+        api = recorded.api
         return {
-            **os.environ, "PAYMENTS_URL": url, "PAYMENTS_APP_ID": door.app_row.id,
-            "PAYMENTS_APP_SECRET": door.secret,
+            **os.environ, "PAYMENTS_URL": url, "PAYMENTS_APP_ID": api.app_row.id,
+            "PAYMENTS_APP_SECRET": api.secret,
         }  # fmt: skip
 
     @pytest.mark.parametrize(
@@ -483,9 +481,9 @@ class TestCopies:
             request, id=change_end(request.id), credential=credential, has_payment_secret=True,
             method="POST", body_bytes=3_000,
         )  # fmt: skip
-        door = recorded.door
-        door.service.parts.request_log.append(door.partition, "sandbox", [changed])
-        page = recorded.desk.get(f"{LIST}/{changed.id}").body.decode()
+        api = recorded.api
+        api.service.parts.request_log.append(api.partition, "sandbox", [changed])
+        page = recorded.browser.get(f"{LIST}/{changed.id}").body.decode()
         curl, test = read_copies(page)
         assert expects in curl
         assert "X-Service-Payment-Secret: $PAYMENTS_PAYMENT_SECRET" in curl

@@ -19,8 +19,8 @@ from payments_core_http.app import create_app
 from payments_core_http.dashboard.words import DONE
 from payments_core_http.throttling import Throttle
 from tests.changed_text import change_end
-from tests.http.dashboard.desk import CHEAP, COOKIE, LOGIN_COOKIE, Desk
-from tests.http.door import Door, Seen
+from tests.http.api_harness import ApiHarness, Seen
+from tests.http.dashboard.operator_browser import CHEAP, COOKIE, LOGIN_COOKIE, OperatorBrowser
 
 HOME = "/dashboard/payments"
 PAGE_HEADERS = {
@@ -34,21 +34,21 @@ PAGE_HEADERS = {
 
 @attrs.define
 class Office:
-    """A door, its clock, and an operator with the password."""
+    """An API, its clock, and an operator with the password."""
 
-    door: Door
+    api: ApiHarness
     clock: FixedClock
     password: str
 
-    def desk(self) -> Desk:
+    def browser(self) -> OperatorBrowser:
         """A browser that is logged in."""
-        desk = Desk(self.door)
-        assert desk.log_in("olivia", self.password).status == 303
-        return desk
+        browser = OperatorBrowser(self.api)
+        assert browser.log_in("olivia", self.password).status == 303
+        return browser
 
     def sessions(self) -> list[OperatorSession]:
-        found = self.door.service.parts.ports.storage.read(
-            self.door.partition, lambda snapshot: snapshot.find(OperatorSession, "by_beginning")
+        found = self.api.service.parts.ports.storage.read(
+            self.api.partition, lambda snapshot: snapshot.find(OperatorSession, "by_beginning")
         )
         return list(found.records)
 
@@ -56,24 +56,24 @@ class Office:
 @pytest.fixture
 def office() -> Office:
     clock = FixedClock()
-    door = Door(clock)
-    door.service.parts.operators._cost = CHEAP
-    return Office(door, clock, door.service.operators.create(door.partition, "olivia").password)
+    api = ApiHarness(clock)
+    api.service.parts.operators._cost = CHEAP
+    return Office(api, clock, api.service.operators.create(api.partition, "olivia").password)
 
 
-def is_out(desk: Desk) -> bool:
-    seen = desk.get(HOME)
+def is_out(browser: OperatorBrowser) -> bool:
+    seen = browser.get(HOME)
     assert seen.status in (200, 401)
     return seen.status == 401
 
 
 class TestLogIn:
     def test_the_right_password_opens_the_dashboard(self, office: Office) -> None:
-        desk = Desk(office.door)
-        assert is_out(desk)
-        seen = desk.log_in("olivia", office.password)
+        browser = OperatorBrowser(office.api)
+        assert is_out(browser)
+        seen = browser.log_in("olivia", office.password)
         assert (seen.status, seen.headers["location"]) == (303, HOME)
-        assert "olivia" in desk.open(HOME).text
+        assert "olivia" in browser.open(HOME).text
 
     @pytest.mark.parametrize(
         ("username", "change"),
@@ -91,30 +91,30 @@ class TestLogIn:
     def test_any_other_is_refused_and_learns_nothing(
         self, office: Office, username: str, change: Callable[[str], str]
     ) -> None:
-        desk = Desk(office.door)
-        seen = desk.log_in(username, change(office.password))
+        browser = OperatorBrowser(office.api)
+        seen = browser.log_in(username, change(office.password))
         assert seen.status == 401
         assert b"The name or the password is wrong." in seen.body
         assert office.password.encode() not in seen.body
         assert b"<script>" not in seen.body
-        assert is_out(desk)
+        assert is_out(browser)
         assert office.sessions() == []
 
     def test_it_leads_back_to_the_page_that_was_asked_for(self, office: Office) -> None:
-        desk = Desk(office.door)
-        seen = desk.get("/dashboard/keys")
+        browser = OperatorBrowser(office.api)
+        seen = browser.get("/dashboard/keys")
         assert seen.status == 401
         assert b'content="0; url=/dashboard/login?next=%2Fdashboard%2Fkeys"' in seen.body
         page = "/dashboard/login?next=%2Fdashboard%2Fkeys"
-        seen = desk.submit(page, "/dashboard/login", username="olivia", password=office.password)
+        seen = browser.submit(page, "/dashboard/login", username="olivia", password=office.password)
         assert seen.headers["location"] == "/dashboard/keys"
 
     def test_who_is_logged_in_is_led_on(self, office: Office) -> None:
         """A link on another site brings no cookie along, and must not log out who follows it."""
-        desk = office.desk()
-        seen = Desk(office.door).get("/dashboard/login?next=%2Fdashboard%2Fkeys")
+        browser = office.browser()
+        seen = OperatorBrowser(office.api).get("/dashboard/login?next=%2Fdashboard%2Fkeys")
         assert seen.headers["set-cookie"].startswith(f"{LOGIN_COOKIE}=")
-        seen = desk.get("/dashboard/login?next=%2Fdashboard%2Fkeys")
+        seen = browser.get("/dashboard/login?next=%2Fdashboard%2Fkeys")
         assert (seen.status, seen.headers["location"]) == (303, "/dashboard/keys")
         assert "set-cookie" not in seen.headers
 
@@ -127,70 +127,70 @@ class TestLogIn:
         ],
     )  # fmt: skip
     def test_it_leads_to_no_other_site(self, office: Office, wanted: str) -> None:
-        seen = Desk(office.door).log_in("olivia", office.password, next=wanted)
+        seen = OperatorBrowser(office.api).log_in("olivia", office.password, next=wanted)
         assert (seen.status, seen.headers["location"]) == (303, HOME)
 
     def test_tries_are_counted_by_address_and_by_name(self, office: Office) -> None:
-        door = office.door
+        api = office.api
         throttle = Throttle(MemoryLimiter(), clock=office.clock)
-        door.validated = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
+        api.validated = create_app(api.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
         office.clock.advance(900 - office.clock.now() // SECOND % 900)  # a window begins
-        statuses = [self._try_from(door).status for _ in range(11)]
+        statuses = [self._try_from(api).status for _ in range(11)]
         assert statuses == [401] * 10 + [429]
         for _ in range(2):  # later, from the same address
             office.clock.advance(60)
-            assert [self._try_from(door).status for _ in range(10)] == [401] * 10
+            assert [self._try_from(api).status for _ in range(10)] == [401] * 10
         office.clock.advance(60)
-        seen = self._try_from(door)
+        seen = self._try_from(api)
         assert seen.status == 429
         assert int(seen.headers["retry-after"]) > 60
         assert b"Too many requests" in seen.body
         for disguised in ("olivia ", "\tolivia", "\u3000olivia"):
-            assert self._try_from(door, username=disguised).status == 429
-        assert self._try_from(door, username="someone").status == 401
+            assert self._try_from(api, username=disguised).status == 429
+        assert self._try_from(api, username="someone").status == 401
 
     def test_a_stranger_keeps_nobody_out(self, office: Office) -> None:
-        door = office.door
+        api = office.api
         throttle = Throttle(MemoryLimiter(), clock=office.clock)
-        door.validated = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
+        api.validated = create_app(api.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
         for turn in range(60):
-            assert self._try_from(door, f"10.0.0.{turn % 6}").status == 401
-        assert self._try_from(door, "10.0.0.1").status == 429
-        assert self._try_from(door, "10.0.1.1", password=office.password).status == 303
+            assert self._try_from(api, f"10.0.0.{turn % 6}").status == 401
+        assert self._try_from(api, "10.0.0.1").status == 429
+        assert self._try_from(api, "10.0.1.1", password=office.password).status == 303
 
     def _try_from(
         self,
-        door: Door,
+        api: ApiHarness,
         address: str = "127.0.0.1",
         username: str = "olivia",
         password: str = "wrong",
     ) -> Seen:
-        desk = Desk(door)
-        form = desk.forms("/dashboard/login")["/dashboard/login"]
+        browser = OperatorBrowser(api)
+        form = browser.forms("/dashboard/login")["/dashboard/login"]
         fields = {**form, "username": username, "password": password}
-        desk.environ = {"REMOTE_ADDR": address}
-        return desk.post("/dashboard/login", fields)
+        browser.environ = {"REMOTE_ADDR": address}
+        return browser.post("/dashboard/login", fields)
 
     def test_pages_count_for_the_environment_from_whatever_address(self, office: Office) -> None:
-        door, desk = office.door, office.desk()
+        api, browser = office.api, office.browser()
         limits = RateLimits({"operator_minute": 3})
         throttle = Throttle(MemoryLimiter(), limits, clock=office.clock)
-        door.validated = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
+        api.validated = create_app(api.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
         seen = []
         for turn in range(4):
-            desk.environ = {"REMOTE_ADDR": f"10.0.0.{turn}"}
-            seen.append(desk.get("/dashboard/keys").status)
+            browser.environ = {"REMOTE_ADDR": f"10.0.0.{turn}"}
+            seen.append(browser.get("/dashboard/keys").status)
         assert seen == [200, 200, 200, 429]
-        assert door.call("GET", "/v2/partners/config").status == 200
-        assert Desk(door).get("/dashboard/login").status == 200
+        assert api.call("GET", "/v2/partners/config").status == 200
+        assert OperatorBrowser(api).get("/dashboard/login").status == 200
 
     def test_only_a_few_passwords_are_hashed_at_the_same_time(self, office: Office) -> None:
-        operators = office.door.service.parts.operators
+        operators = office.api.service.parts.operators
         busy = [operators._verifying.acquire(blocking=False) for _ in range(2)]
         assert busy == [True, True]
         with pytest.raises(Unavailable):
             operators.verify("olivia", office.password, mode="sandbox")
-        seen = Desk(office.door).log_in("olivia", office.password)
+        seen = OperatorBrowser(office.api).log_in("olivia", office.password)
         assert seen.status == 503
         operators._verifying.release()
         assert operators.verify("olivia", office.password, mode="sandbox").username == "olivia"
@@ -198,21 +198,21 @@ class TestLogIn:
 
 class TestCookie:
     def test_flags(self, office: Office) -> None:
-        seen = Desk(office.door).log_in("olivia", office.password)
+        seen = OperatorBrowser(office.api).log_in("olivia", office.password)
         name, *flags = seen.headers["set-cookie"].split("; ")
         assert name.startswith(f"{COOKIE}=ops_")
         assert set(flags) == {"Path=/", "HttpOnly", "SameSite=Strict"}
 
     def test_with_https_it_is_secure_and_of_this_host_alone(self, office: Office) -> None:
-        service = office.door.service
+        service = office.api.service
         service.settings = attrs.evolve(service.settings, public_url="https://pay.example")
-        seen = Desk(office.door).get("/dashboard/login")
+        seen = OperatorBrowser(office.api).get("/dashboard/login")
         name, *flags = seen.headers["set-cookie"].split("; ")
         assert name.startswith("__Host-payments_login=")
         assert set(flags) == {"Path=/", "HttpOnly", "SameSite=Strict", "Secure"}
         begun = service.operator_sessions.begin("olivia", office.password, mode="sandbox")
         opened = {
-            name: office.door.call(
+            name: office.api.call(
                 "GET", HOME, auth=None, headers={"Cookie": f"{name}={begun.token}"}
             ).status
             for name in (COOKIE, "__Host-payments_operator")
@@ -231,18 +231,18 @@ class TestCookie:
     def test_without_https_it_is_secure_outside_loopback(
         self, office: Office, public_url: str, is_kept: bool
     ) -> None:
-        service = office.door.service
+        service = office.api.service
         service.settings = attrs.evolve(service.settings, public_url=public_url)
-        seen = Desk(office.door).get("/dashboard/login")
+        seen = OperatorBrowser(office.api).get("/dashboard/login")
         name, *flags = seen.headers["set-cookie"].split("; ")
         assert name.startswith("payments_login=")
         assert ("Secure" not in flags) == is_kept
         assert (b"Nobody can log in at this address" not in seen.body) == is_kept
 
     def test_two_of_one_name_are_refused(self, office: Office) -> None:
-        token = office.desk().cookie
+        token = office.browser().cookie
         headers = {"Cookie": f"{COOKIE}=x; {COOKIE}={token}"}
-        assert office.door.call("GET", HOME, auth=None, headers=headers).status == 401
+        assert office.api.call("GET", HOME, auth=None, headers=headers).status == 401
 
     @pytest.mark.parametrize(
         "change",
@@ -257,94 +257,94 @@ class TestCookie:
     def test_a_changed_one_opens_nothing(
         self, office: Office, change: Callable[[str], str]
     ) -> None:
-        token = office.desk().cookie
+        token = office.browser().cookie
         assert token is not None
-        assert office.desk().get(HOME, cookie=change(token)).status == 401
+        assert office.browser().get(HOME, cookie=change(token)).status == 401
 
     def test_it_opens_the_dashboard_and_nothing_of_the_api(self, office: Office) -> None:
-        token = office.desk().cookie
-        for auth in (None, f"Bearer {token}", office.door.basic(token)):
+        token = office.browser().cookie
+        for auth in (None, f"Bearer {token}", office.api.basic(token)):
             headers = {"Cookie": f"{COOKIE}={token}"}
-            seen = office.door.call("GET", "/v2/payments", auth=auth, headers=headers)
+            seen = office.api.call("GET", "/v2/payments", auth=auth, headers=headers)
             assert seen.status == 401
 
     def test_a_key_opens_nothing_of_the_dashboard(self, office: Office) -> None:
-        for auth in (office.door.basic(), f"Bearer {office.door.secret}"):
-            assert office.door.call("GET", HOME, auth=auth).status == 401
+        for auth in (office.api.basic(), f"Bearer {office.api.secret}"):
+            assert office.api.call("GET", HOME, auth=auth).status == 401
 
     def test_it_is_refused_in_an_address(self, office: Office) -> None:
-        desk = office.desk()
-        assert desk.get(f"{HOME}?search={desk.cookie}").status == 400
+        browser = office.browser()
+        assert browser.get(f"{HOME}?search={browser.cookie}").status == 400
 
 
 class TestTheEndOfASession:
     def test_idle(self, office: Office) -> None:
-        desk = office.desk()
+        browser = office.browser()
         for _ in range(3):
             office.clock.advance(IDLE_MS // SECOND - 1)
-            assert not is_out(desk)
+            assert not is_out(browser)
         office.clock.advance(IDLE_MS // SECOND)
-        assert is_out(desk)
+        assert is_out(browser)
 
     def test_absolute(self, office: Office) -> None:
-        desk = office.desk()
+        browser = office.browser()
         for _ in range(LIFETIME_MS // IDLE_MS * 2 - 1):
             office.clock.advance(IDLE_MS // SECOND // 2)
-            assert not is_out(desk)
+            assert not is_out(browser)
         office.clock.advance(IDLE_MS // SECOND // 2)
-        assert is_out(desk)
+        assert is_out(browser)
 
     def test_log_out_ends_it_on_the_server(self, office: Office) -> None:
-        desk = office.desk()
-        token = desk.cookie
-        seen = desk.submit(HOME, "/dashboard/logout")
+        browser = office.browser()
+        token = browser.cookie
+        seen = browser.submit(HOME, "/dashboard/logout")
         assert (seen.status, seen.headers["location"]) == (303, "/dashboard/login")
         assert "Max-Age=0" in seen.headers["set-cookie"]
-        assert desk.cookie is None
+        assert browser.cookie is None
         assert office.sessions() == []
-        assert Desk(office.door).get(HOME, cookie=token).status == 401
+        assert OperatorBrowser(office.api).get(HOME, cookie=token).status == 401
 
     def test_what_a_form_has_done_is_said_once(self, office: Office) -> None:
         """Also before the log-in; and an address, which anybody can make, says nothing."""
-        desk = office.desk()
+        browser = office.browser()
         for name, sentence in DONE.items():
-            desk.done = name
-            assert sentence in desk.get(HOME).body.decode()
-            assert sentence not in desk.get(HOME).body.decode(), "a reload"
-            assert sentence not in desk.get(f"{HOME}?done={name}").body.decode()
-        seen = desk.submit(HOME, "/dashboard/logout")
+            browser.done = name
+            assert sentence in browser.get(HOME).body.decode()
+            assert sentence not in browser.get(HOME).body.decode(), "a reload"
+            assert sentence not in browser.get(f"{HOME}?done={name}").body.decode()
+        seen = browser.submit(HOME, "/dashboard/logout")
         assert "Max-Age=60" in seen.headers["set-cookie"]
-        assert DONE["logout"] in desk.get("/dashboard/login").body.decode()
-        assert DONE["logout"] not in desk.get("/dashboard/login").body.decode()
+        assert DONE["logout"] in browser.get("/dashboard/login").body.decode()
+        assert DONE["logout"] not in browser.get("/dashboard/login").body.decode()
 
     def test_a_log_out_elsewhere_stops_a_write_that_is_under_way(self, office: Office) -> None:
-        desk = office.desk()
-        sessions = office.door.service.operator_sessions
-        environment, session = sessions.authenticate(str(desk.cookie), mode="sandbox")
-        tenants = office.door.service.tenants
+        browser = office.browser()
+        sessions = office.api.service.operator_sessions
+        environment, session = sessions.authenticate(str(browser.cookie), mode="sandbox")
+        tenants = office.api.service.tenants
         authority = attrs.evolve(tenants.system_authority(environment.id), operator=session)
         sessions.end(authority)
         with pytest.raises(Unauthorized):
-            office.door.service.things.make(authority, "a", None)
-        assert office.door.service.things.all(environment.id) == []
+            office.api.service.things.make(authority, "a", None)
+        assert office.api.service.things.all(environment.id) == []
 
     def test_a_new_password_ends_it(self, office: Office) -> None:
-        desk = office.desk()
+        browser = office.browser()
         office.clock.advance(1)
-        office.door.service.operators.reset_password("olivia", mode="sandbox")
-        assert is_out(desk)
+        office.api.service.operators.reset_password("olivia", mode="sandbox")
+        assert is_out(browser)
 
     def test_who_was_removed_is_out(self, office: Office) -> None:
-        desk = office.desk()
-        office.door.service.operators.remove("olivia", mode="sandbox")
-        assert is_out(desk)
+        browser = office.browser()
+        office.api.service.operators.remove("olivia", mode="sandbox")
+        assert is_out(browser)
 
     def test_log_ins_are_bounded_and_the_oldest_makes_room(self, office: Office) -> None:
-        desks = []
+        browsers = []
         for _ in range(MAX_SESSIONS + 1):
             office.clock.advance(1)
-            desks.append(office.desk())
-        assert [is_out(desk) for desk in desks] == [True] + [False] * MAX_SESSIONS
+            browsers.append(office.browser())
+        assert [is_out(browser) for browser in browsers] == [True] + [False] * MAX_SESSIONS
         assert len(office.sessions()) == MAX_SESSIONS
 
     def test_log_ins_of_one_moment_are_bounded_too(
@@ -352,100 +352,102 @@ class TestTheEndOfASession:
     ) -> None:
         for _ in range(MAX_SESSIONS):
             office.clock.advance(1)
-            office.desk()
-        committer = office.door.service.parts.ports.committer
-        commit, desks = committer.commit, []
+            office.browser()
+        committer = office.api.service.parts.ports.committer
+        commit, browsers = committer.commit, []
 
         def commit_behind_another(*given: Any, **more: Any) -> Any:
             monkeypatch.setattr(committer, "commit", commit)
-            desks.append(office.desk())
+            browsers.append(office.browser())
             return commit(*given, **more)
 
         monkeypatch.setattr(committer, "commit", commit_behind_another)
-        desks.append(office.desk())
+        browsers.append(office.browser())
         assert len(office.sessions()) == MAX_SESSIONS
-        assert [is_out(desk) for desk in desks] == [False, False]
+        assert [is_out(browser) for browser in browsers] == [False, False]
 
     def test_what_is_over_is_removed_with_the_next_log_in(self, office: Office) -> None:
-        office.desk()
+        office.browser()
         office.clock.advance(IDLE_MS // SECOND)
-        office.desk()
+        office.browser()
         assert len(office.sessions()) == 1
 
     def test_its_use_is_written_down_once_a_minute(self, office: Office) -> None:
-        desk = office.desk()
+        browser = office.browser()
         versions = []
         for seconds in (1, 58, 2, 30, 31):
             office.clock.advance(seconds)
-            assert not is_out(desk)
+            assert not is_out(browser)
             versions.append(office.sessions()[0].version)
         assert versions == [1, 1, 2, 2, 3]
 
 
 class TestFixation:
     def test_a_log_in_replaces_the_cookie_that_a_browser_came_with(self, office: Office) -> None:
-        desk = Desk(office.door)
-        desk.get("/dashboard/login")
-        number = desk.number
-        assert desk.log_in("olivia", office.password).status == 303
-        assert number not in (None, desk.cookie)
-        assert Desk(office.door).get(HOME, cookie=number).status == 401
+        browser = OperatorBrowser(office.api)
+        browser.get("/dashboard/login")
+        number = browser.number
+        assert browser.log_in("olivia", office.password).status == 303
+        assert number not in (None, browser.cookie)
+        assert OperatorBrowser(office.api).get(HOME, cookie=number).status == 401
 
     def test_a_second_log_in_ends_the_session_that_it_replaces(self, office: Office) -> None:
-        desk = Desk(office.door)
-        form = desk.forms("/dashboard/login")["/dashboard/login"]
+        browser = OperatorBrowser(office.api)
+        form = browser.forms("/dashboard/login")["/dashboard/login"]
         filled = {**form, "username": "olivia", "password": office.password}
-        assert desk.post("/dashboard/login", filled).status == 303
-        before = desk.cookie
-        assert desk.post("/dashboard/login", filled).status == 303
-        assert desk.cookie != before
-        assert Desk(office.door).get(HOME, cookie=before).status == 401
+        assert browser.post("/dashboard/login", filled).status == 303
+        before = browser.cookie
+        assert browser.post("/dashboard/login", filled).status == 303
+        assert browser.cookie != before
+        assert OperatorBrowser(office.api).get(HOME, cookie=before).status == 401
         assert len(office.sessions()) == 1
 
     def test_a_planted_cookie_becomes_no_session(self, office: Office) -> None:
         planted = "ops_" + "A" * 120
-        desk = Desk(office.door, planted)
-        assert desk.log_in("olivia", office.password).status == 303
-        assert desk.cookie != planted
-        assert Desk(office.door).get(HOME, cookie=planted).status == 401
+        browser = OperatorBrowser(office.api, planted)
+        assert browser.log_in("olivia", office.password).status == 303
+        assert browser.cookie != planted
+        assert OperatorBrowser(office.api).get(HOME, cookie=planted).status == 401
 
 
 class TestForgedForms:
     ACTION = "/dashboard/logout"
 
-    def forged(self, office: Office, desk: Desk, **change: str) -> Seen:
-        seen = desk.post(self.ACTION, {**desk.forms(HOME)[self.ACTION], **change})
-        assert not is_out(desk)
+    def forged(self, office: Office, browser: OperatorBrowser, **change: str) -> Seen:
+        seen = browser.post(self.ACTION, {**browser.forms(HOME)[self.ACTION], **change})
+        assert not is_out(browser)
         assert seen.code == "form_refused"
         return seen
 
     @pytest.mark.parametrize("token", ["", "x", "A" * 22, "é", "=" * 22])
     def test_without_its_token_it_is_refused(self, office: Office, token: str) -> None:
-        assert self.forged(office, office.desk(), formToken=token).status == 403
+        assert self.forged(office, office.browser(), formToken=token).status == 403
 
     def test_a_token_of_another_session_is_refused(self, office: Office) -> None:
-        other = office.desk().forms(HOME)[self.ACTION]["formToken"]
-        assert self.forged(office, office.desk(), formToken=other).status == 403
+        other = office.browser().forms(HOME)[self.ACTION]["formToken"]
+        assert self.forged(office, office.browser(), formToken=other).status == 403
 
     def test_a_token_of_another_form_is_refused(self, office: Office) -> None:
-        login = Desk(office.door).forms("/dashboard/login")["/dashboard/login"]["formToken"]
-        assert self.forged(office, office.desk(), formToken=login).status == 403
+        login = OperatorBrowser(office.api).forms("/dashboard/login")["/dashboard/login"][
+            "formToken"
+        ]
+        assert self.forged(office, office.browser(), formToken=login).status == 403
 
     @pytest.mark.parametrize("site", ["cross-site", "same-site"])
     def test_one_that_another_site_sent_is_refused(self, office: Office, site: str) -> None:
-        desk = office.desk()
-        form = desk.forms(HOME)[self.ACTION]
-        seen = desk.post(self.ACTION, form, headers={"Sec-Fetch-Site": site})
+        browser = office.browser()
+        form = browser.forms(HOME)[self.ACTION]
+        seen = browser.post(self.ACTION, form, headers={"Sec-Fetch-Site": site})
         assert (seen.status, seen.code) == (403, "form_refused")
-        assert not is_out(desk)
-        seen = desk.post(self.ACTION, form, headers={"Sec-Fetch-Site": "same-origin"})
+        assert not is_out(browser)
+        seen = browser.post(self.ACTION, form, headers={"Sec-Fetch-Site": "same-origin"})
         assert seen.status == 303
 
     def test_a_log_in_is_forged_no_more_than_another_form(self, office: Office) -> None:
         fields = {"username": "olivia", "password": office.password}
-        assert Desk(office.door).post("/dashboard/login", fields).code == "form_refused"
-        theirs = Desk(office.door).forms("/dashboard/login")["/dashboard/login"]
-        victim = Desk(office.door)
+        assert OperatorBrowser(office.api).post("/dashboard/login", fields).code == "form_refused"
+        theirs = OperatorBrowser(office.api).forms("/dashboard/login")["/dashboard/login"]
+        victim = OperatorBrowser(office.api)
         victim.get("/dashboard/login")
         assert victim.post("/dashboard/login", {**theirs, **fields}).code == "form_refused"
 
@@ -454,19 +456,19 @@ class TestForgedForms:
         [("application/json", 415), ("text/plain", 415), ("multipart/form-data", 415), ("", 415)],
     )
     def test_only_forms_are_read(self, office: Office, media_type: str, status: int) -> None:
-        desk = office.desk()
-        seen = desk.send("POST", self.ACTION, b'{"a": 1}', media_type=media_type)
+        browser = office.browser()
+        seen = browser.send("POST", self.ACTION, b'{"a": 1}', media_type=media_type)
         assert seen.status == status
-        assert not is_out(desk)
+        assert not is_out(browser)
 
     @pytest.mark.parametrize(
         ("raw", "status"),
         [(b"a=1&a=2", 400), (b"\xff=1", 400), (b"a=%ff", 400), (b"a=" + b"x" * 20_000, 413)],
     )
     def test_a_broken_form_is_refused(self, office: Office, raw: bytes, status: int) -> None:
-        desk = office.desk()
-        assert desk.send("POST", self.ACTION, raw).status == status
-        assert not is_out(desk)
+        browser = office.browser()
+        assert browser.send("POST", self.ACTION, raw).status == status
+        assert not is_out(browser)
 
 
 class TestHeaders:
@@ -475,8 +477,8 @@ class TestHeaders:
     )
     @pytest.mark.parametrize("is_logged_in", [True, False])
     def test_of_every_page(self, office: Office, path: str, is_logged_in: bool) -> None:
-        desk = office.desk() if is_logged_in else Desk(office.door)
-        seen = desk.get(path)
+        browser = office.browser() if is_logged_in else OperatorBrowser(office.api)
+        seen = browser.get(path)
         for name, value in PAGE_HEADERS.items():
             assert seen.headers[name] == value
         policy = dict(
@@ -490,7 +492,7 @@ class TestHeaders:
         assert "access-control-allow-origin" not in seen.headers
 
     def test_no_page_has_a_script_or_anything_inline(self, office: Office) -> None:
-        html = office.desk().open(HOME)
+        html = office.browser().open(HOME)
         tags = {tag for tag, _ in html.elements}
         assert not tags & {"script", "style", "iframe", "object", "embed", "img", "base"}
         assert not [

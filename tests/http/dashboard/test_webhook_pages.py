@@ -18,7 +18,7 @@ from payments_core.webhooks.transports.port import TransportResult
 from payments_core_http.dashboard.events import list_subjects
 from payments_core_http.dashboard.words import explain_delivery, name_state
 from tests.http.console import LATER, NEVER, OK, OTHER, Console
-from tests.http.dashboard.desk import Desk, open_desk
+from tests.http.dashboard.operator_browser import OperatorBrowser, open_browser
 
 LIST = "/dashboard/webhooks"
 
@@ -37,36 +37,36 @@ def fail(console: Console, answer: TransportResult = NEVER) -> tuple[Any, str]:
     return endpoint, f"{hook(endpoint)}/deliveries/{delivery['id']}"
 
 
-def texts(desk: Desk, path: str) -> str:
-    return re.sub(r"\s+", " ", desk.open(path).text)
+def texts(browser: OperatorBrowser, path: str) -> str:
+    return re.sub(r"\s+", " ", browser.open(path).text)
 
 
 class TestDeliveries:
     def test_a_failed_delivery_is_found_understood_and_retried(self, console: Console) -> None:
         endpoint, path = fail(console)
-        desk = open_desk(console)
-        html = desk.open(f"{hook(endpoint)}?status=abandoned")
+        browser = open_browser(console)
+        html = browser.open(f"{hook(endpoint)}?status=abandoned")
         assert path in {str(one["href"]) for one in html.all("a")}
         assert "HealthAbandoned 2026-09-21 14:13:20 UTC: The endpoint answered 400" in texts(
-            desk, hook(endpoint)
+            browser, hook(endpoint)
         )
-        text = texts(desk, path)
+        text = texts(browser, path)
         assert "The endpoint answered 400. Only 408, 425, 429 and 5xx are retried" in text
         assert "Attempts1 of 10" in text
         assert '"name": "account.created"' in text
         assert "Status 400 no" in text
         console.receiver.answer = OK
-        seen = desk.submit(path, f"{path}/retry")
+        seen = browser.submit(path, f"{path}/retry")
         assert seen.headers["location"] == path
-        assert "The delivery is queued" in texts(desk, seen.headers["location"])
+        assert "The delivery is queued" in texts(browser, seen.headers["location"])
         console.run()
-        assert "The endpoint answered 200." in texts(desk, path)
-        assert "HealthThe newest delivery arrived: 2026" in texts(desk, hook(endpoint))
-        assert f"{path}/retry" not in desk.forms(path)
+        assert "The endpoint answered 200." in texts(browser, path)
+        assert "HealthThe newest delivery arrived: 2026" in texts(browser, hook(endpoint))
+        assert f"{path}/retry" not in browser.forms(path)
 
     def test_the_next_attempt_is_shown(self, console: Console) -> None:
         _, path = fail(console, LATER)
-        text = texts(open_desk(console), path)
+        text = texts(open_browser(console), path)
         assert "Attempt 1 of 10 failed: the endpoint answered 503. The delivery is retried." in text
         assert "The next attempt is at 2026-09-21 14:13:50 UTC." in text
 
@@ -77,20 +77,20 @@ class TestDeliveries:
             console.happen()
             console.system.advance(0.01)
         console.run()
-        desk = open_desk(console)
-        html = desk.open(f"{hook(endpoint)}?status=delivered")
+        browser = open_browser(console)
+        html = browser.open(f"{hook(endpoint)}?status=delivered")
         [following] = [str(one["href"]) for one in html.all("a") if one.get("rel") == "next"]
         assert following.startswith("?status=delivered&cursor=")
-        rest = desk.open(hook(endpoint) + following)
+        rest = browser.open(hook(endpoint) + following)
         found = [one["href"] for one in rest.all("a") if "/deliveries/" in str(one["href"])]
         assert len(found) == 1
-        assert path not in desk.get(f"{hook(endpoint)}?status=delivered").body.decode()
+        assert path not in browser.get(f"{hook(endpoint)}?status=delivered").body.decode()
 
     def test_a_delivery_of_another_endpoint_is_not_there(self, console: Console) -> None:
         _, path = fail(console)
         other = console.endpoint(OTHER)
         wrong = f"{hook(other)}/deliveries/{path.rpartition('/')[2]}"
-        assert open_desk(console).get(wrong).status == 404
+        assert open_browser(console).get(wrong).status == 404
 
 
 def _endpoint(**more: Any) -> Endpoint:
@@ -102,8 +102,8 @@ def _endpoint(**more: Any) -> Endpoint:
 
 def _delivery(console: Console, **more: Any) -> Delivery:
     event_id = console.happen()
-    service = console.door.service
-    authority = service.tenants.system_authority(console.door.partition)
+    service = console.api.service
+    authority = service.tenants.system_authority(console.api.partition)
     event = service.acting_as(authority).events.read(event_id)
     return attrs.evolve(new_delivery(event, _endpoint(), "{}", now=0), **more)
 
@@ -132,49 +132,49 @@ def test_each_end_of_a_delivery_is_explained(
 
 class TestEndpoints:
     def test_a_test_event(self, console: Console) -> None:
-        endpoint, desk = console.endpoint(), open_desk(console)
-        seen = desk.submit(hook(endpoint), f"{hook(endpoint)}/test")
+        endpoint, browser = console.endpoint(), open_browser(console)
+        seen = browser.submit(hook(endpoint), f"{hook(endpoint)}/test")
         console.run()
-        assert "webhook.test" in texts(desk, seen.headers["location"])
+        assert "webhook.test" in texts(browser, seen.headers["location"])
         assert len(console.receiver.sent) == 1
 
     def test_a_rotated_secret_is_shown_once_and_signs(self, console: Console) -> None:
-        endpoint, desk = console.endpoint(), open_desk(console)
+        endpoint, browser = console.endpoint(), open_browser(console)
         path = f"{hook(endpoint)}/rotate"
-        form = desk.forms(path)[path]
-        seen = desk.post(path, {**form, "overlap": "3600"})
+        form = browser.forms(path)[path]
+        seen = browser.post(path, {**form, "overlap": "3600"})
         assert (seen.status, seen.headers["cache-control"]) == (200, "no-store")
         assert seen.headers["content-type"] == "text/html; charset=utf-8"
         [secret] = re.findall(r"whsec_[\w+/=]+", seen.body.decode())
-        again = desk.post(path, {**form, "overlap": "3600"})
+        again = browser.post(path, {**form, "overlap": "3600"})
         assert secret in again.body.decode(), "the same form again, as after a reload"
         for other in (hook(endpoint), path, LIST):
-            assert b"whsec_" not in desk.get(other).body
-        assert desk.post(path, {**form, "overlap": "x", "idempotencyKey": "k"}).status == 400
+            assert b"whsec_" not in browser.get(other).body
+        assert browser.post(path, {**form, "overlap": "x", "idempotencyKey": "k"}).status == 400
 
     def test_missed_events_are_recovered(self, console: Console) -> None:
         endpoint, path = fail(console)
-        desk = open_desk(console)
+        browser = open_browser(console)
         console.receiver.answer = OK
         recover = f"{hook(endpoint)}/recover"
-        since = desk.forms(recover)[recover]["since"]
+        since = browser.forms(recover)[recover]["since"]
         assert parse_iso(f"{since}Z") < console.clock.now()
-        seen = desk.submit(recover, recover)
+        seen = browser.submit(recover, recover)
         assert seen.headers["location"] == hook(endpoint)
         console.run()
-        assert "The endpoint answered 200." in texts(desk, path)
-        form = {**desk.forms(recover)[recover], "since": "then"}
-        assert desk.post(recover, form).status == 400
+        assert "The endpoint answered 200." in texts(browser, path)
+        form = {**browser.forms(recover)[recover], "since": "then"}
+        assert browser.post(recover, form).status == 400
 
     def test_what_is_archived_can_only_be_looked_at(self, console: Console) -> None:
         endpoint = console.endpoint()
         console.patch(endpoint, status="archived")
-        desk = open_desk(console)
-        assert set(desk.forms(hook(endpoint))) == {"/dashboard/logout", hook(endpoint)}
-        assert "Archived" in texts(desk, LIST)
+        browser = open_browser(console)
+        assert set(browser.forms(hook(endpoint))) == {"/dashboard/logout", hook(endpoint)}
+        assert "Archived" in texts(browser, LIST)
 
     def test_without_any_the_list_says_so(self, console: Console) -> None:
-        assert "There are no endpoints." in texts(open_desk(console), LIST)
+        assert "There are no endpoints." in texts(open_browser(console), LIST)
 
 
 ANSWERS = {
@@ -193,15 +193,15 @@ def test_an_endpoint_has_the_badge_of_its_health(console: Console, name: str) ->
         console.receiver.answer = answer
         console.happen()
         console.run()
-    desk = open_desk(console)
+    browser = open_browser(console)
     for path in (LIST, hook(endpoint)):
-        assert f'<span class="badge {tone}">{word}</span>' in desk.get(path).body.decode()
-        text = texts(desk, path)
+        assert f'<span class="badge {tone}">{word}</span>' in browser.get(path).body.decode()
+        text = texts(browser, path)
         assert said in text
         is_counted = "Of the newest 1 deliveries, 1 did not arrive." in text
         assert is_counted == (word == "Failing")
     console.patch(endpoint, status="disabled")
-    assert '<span class="badge end">Disabled</span>' in desk.get(LIST).body.decode()
+    assert '<span class="badge end">Disabled</span>' in browser.get(LIST).body.decode()
 
 
 def test_an_endpoint_that_the_service_disabled_says_why(console: Console) -> None:
@@ -211,14 +211,14 @@ def test_an_endpoint_that_the_service_disabled_says_why(console: Console) -> Non
         console.happen()
         console.run()
         console.clock.advance_to(console.clock.now() + DAY // 4)
-    desk = open_desk(console)
+    browser = open_browser(console)
     said = "Disabled by the service. The endpoint answered 400, which is not tried again. "
     for path in (LIST, hook(endpoint)):
-        assert said + DISABLED_WORDS in texts(desk, path)
+        assert said + DISABLED_WORDS in texts(browser, path)
     for status in ("active", "disabled"):
         console.patch(endpoint, status=status)
         for path in (LIST, hook(endpoint)):
-            assert "Disabled by the service" not in texts(desk, path), "its owner did it"
+            assert "Disabled by the service" not in texts(browser, path), "its owner did it"
 
 
 def test_deliveries_that_wait_do_not_hide_that_an_endpoint_fails() -> None:
@@ -233,18 +233,18 @@ class TestEvents:
         endpoint, path = fail(console)
         console.endpoint(OTHER)
         console.run()
-        desk = open_desk(console)
-        listed = desk.open("/dashboard/events?name=webhook.failing")
+        browser = open_browser(console)
+        listed = browser.open("/dashboard/events?name=webhook.failing")
         links = [str(one["href"]) for one in listed.all("a")]
         assert hook(endpoint) in links
         [event] = [one for one in links if one.startswith("/dashboard/events/evt_")]
-        page = desk.open(event)
+        page = browser.open(event)
         links = [str(one["href"]) for one in page.all("a")]
         assert {hook(endpoint), path} <= set(links)
         assert "every other active endpoint" in page.text, "the failing one does not get it"
         for link in links:
             if link.startswith("/dashboard/"):
-                assert desk.get(link).status == 200, link
+                assert browser.get(link).status == 200, link
 
     @pytest.mark.parametrize("name", sorted(BY_NAME))
     def test_each_kind_of_event_leads_to_its_subject(self, name: str) -> None:
@@ -261,13 +261,13 @@ class TestEvents:
         payment = console.create().json
         console.happen("account.updated")
         console.run()
-        desk = open_desk(console)
-        html = desk.open("/dashboard/events?name=payment.created")
+        browser = open_browser(console)
+        html = browser.open("/dashboard/events?name=payment.created")
         hrefs = [str(one["href"]) for one in html.all("a")]
         assert f"/dashboard/payments/{payment['id']}" in hrefs
         [event] = [href for href in hrefs if href.startswith("/dashboard/events/evt_")]
-        assert "account.updated" in texts(desk, "/dashboard/events")
-        page = desk.open(event)
+        assert "account.updated" in texts(browser, "/dashboard/events")
+        page = browser.open(event)
         assert payment["id"] in page.text
         leads = [str(one["href"]) for one in page.all("a")]
         assert any(href.startswith(f"{hook(endpoint)}/deliveries/") for href in leads)
@@ -282,10 +282,10 @@ class TestEvents:
         assert len(console.deliveries(endpoint)) == 1
         console.advance(DAY // SECOND + 2 * HOUR // SECOND)  # the worker purges every hour
         assert console.deliveries(endpoint) == []
-        desk = open_desk(console)
-        assert "Delivered The delivery is no longer kept." in texts(desk, path)
-        assert "A delivery is kept for a day after its end." in texts(desk, hook(endpoint))
-        assert desk.submit(path, f"{path}/resend").headers["location"] == path
+        browser = open_browser(console)
+        assert "Delivered The delivery is no longer kept." in texts(browser, path)
+        assert "A delivery is kept for a day after its end." in texts(browser, hook(endpoint))
+        assert browser.submit(path, f"{path}/resend").headers["location"] == path
         console.run()
         assert len(console.receiver.sent) == 2
         assert len(console.deliveries(endpoint)) == 1
@@ -294,36 +294,36 @@ class TestEvents:
         console.endpoint()
         path = f"/dashboard/events/{console.happen()}"
         console.run()
-        desk = open_desk(console)
-        seen = desk.submit(path, f"{path}/resend")
+        browser = open_browser(console)
+        seen = browser.submit(path, f"{path}/resend")
         assert seen.headers["location"] == path
         console.run()
         assert len(console.receiver.sent) == 2
 
     def test_what_cannot_be_sent_is_refused_in_words(self, console: Console) -> None:
         path = f"/dashboard/events/{console.happen()}"
-        seen = open_desk(console).submit(path, f"{path}/resend")
+        seen = open_browser(console).submit(path, f"{path}/resend")
         assert (seen.status, seen.code) == (409, "conflict")
         assert b"No active webhook endpoint can get" in seen.body
 
 
 class TestKeys:
     def test_names_and_last_use_and_no_secret(self, console: Console) -> None:
-        desk = open_desk(console)
-        text = texts(desk, "/dashboard/keys")
+        browser = open_browser(console)
+        text = texts(browser, "/dashboard/keys")
         assert re.search(r"main Active standard ?key_\S+Last used: 2026-09-21 14:13:20 UTC", text)
         assert re.search(r"v2:webhooks Active restricted ?key_\S+Last used: never", text)
-        body = desk.get("/dashboard/keys").body.decode()
+        body = browser.get("/dashboard/keys").body.decode()
         assert not re.search(r"[srp]k_sandbox_", body)
-        assert all(key.digest not in body for key in console.door.environment.keys)
+        assert all(key.digest not in body for key in console.api.environment.keys)
 
     def test_states(self, console: Console) -> None:
-        tenants, partition = console.door.service.tenants, console.door.partition
+        tenants, partition = console.api.service.tenants, console.api.partition
         now = console.clock.now()
         tenants.create_key(partition, "standard", "short", expires_at=now + 1_000)
         gone, _ = tenants.create_key(partition, "standard", "gone")
         tenants.revoke_key(partition, gone.id)
         console.system.advance(2)
-        text = texts(open_desk(console), "/dashboard/keys")
+        text = texts(open_browser(console), "/dashboard/keys")
         assert "short Expired standard" in text
         assert "gone Revoked standard" in text

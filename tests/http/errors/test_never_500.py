@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.http.door import Door, Seen
+from tests.http.api_harness import ApiHarness, Seen
 
-DOOR = Door()
+API = ApiHarness()
 
 scalars = (
     st.none()
@@ -18,7 +18,7 @@ scalars = (
     | st.integers()
     | st.floats()
     | st.text(st.characters(codec=None), max_size=8)
-    | st.sampled_from(["a", "1.5", "account", "wallet", "bank", DOOR.secret])
+    | st.sampled_from(["a", "1.5", "account", "wallet", "bank", API.secret])
 )
 names = st.sampled_from(
     ["name", "amount", "count", "urgent", "note", "parts", "destination", "metadata", "type",
@@ -44,26 +44,26 @@ def sound(seen: Seen) -> None:
 @given(documents, st.sampled_from(["one", "two", None]))
 def test_any_document(document: Any, key: str | None) -> None:
     raw = json.dumps(document).encode()
-    sound(DOOR.call("POST", "/v2/things", raw=raw, key=key))
+    sound(API.call("POST", "/v2/things", raw=raw, key=key))
 
 
 @relaxed
 @given(st.dictionaries(names, documents, max_size=8))
 def test_any_object_for_a_client_session(document: Any) -> None:
-    sound(DOOR.call("POST", "/v2/client-sessions", raw=json.dumps(document).encode(), key="k"))
+    sound(API.call("POST", "/v2/client-sessions", raw=json.dumps(document).encode(), key="k"))
 
 
 @relaxed
 @given(st.dictionaries(names, documents, max_size=6))
 def test_any_metadata_within_a_good_body(metadata: Any) -> None:
     raw = json.dumps({"name": "a", "metadata": metadata}).encode()
-    sound(DOOR.call("POST", "/v2/things", raw=raw, key=None))
+    sound(API.call("POST", "/v2/things", raw=raw, key=None))
 
 
 @relaxed
 @given(st.binary(max_size=64))
 def test_any_bytes(raw: bytes) -> None:
-    sound(DOOR.call("POST", "/v2/things", raw=raw, key="bytes"))
+    sound(API.call("POST", "/v2/things", raw=raw, key="bytes"))
 
 
 @relaxed
@@ -74,8 +74,8 @@ def test_any_bytes(raw: bytes) -> None:
 )
 def test_any_target(path: str, query: str, method: str) -> None:
     target = f"/v2/things/{path.replace('?', '')}?{query}"
-    sound_head(DOOR.call(method, target, valid=False))
-    sound_head(DOOR.call(method, f"/v2/things?{query}", valid=False))
+    sound_head(API.call(method, target, valid=False))
+    sound_head(API.call(method, f"/v2/things?{query}", valid=False))
 
 
 def sound_head(seen: Seen) -> None:
@@ -95,4 +95,4 @@ def sound_head(seen: Seen) -> None:
 )  # fmt: skip
 def test_any_headers(headers: dict[str, str]) -> None:
     for path in ("/v2/things", "/v2/client/auth/exchange", "/v2/client/things/payment_x"):
-        sound(DOOR.call("POST", path, {"name": "a"}, headers=headers, valid=False))
+        sound(API.call("POST", path, {"name": "a"}, headers=headers, valid=False))

@@ -13,19 +13,19 @@ import sys
 
 from payments_core_http.server.limits import ServerLimits
 from payments_core_http.serving import build_server
-from tests.http.door import Door, real_time
+from tests.http.api_harness import ApiHarness, real_time
 
 
 def main(limits: str) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    door = Door(real_time())
+    api = ApiHarness(real_time())
     with build_server(
-        door.app,
-        door.service.parts.ports.identifiers,
+        api.app,
+        api.service.parts.ports.identifiers,
         threads=4,
         limits=ServerLimits(**json.loads(limits)),
     ) as server:
-        print(json.dumps({"port": server.port, "authorization": door.basic()}), flush=True)
+        print(json.dumps({"port": server.port, "authorization": api.basic()}), flush=True)
         sys.stdin.read()
 
 

@@ -15,7 +15,7 @@ from payments_core_http.client_address import parse_networks
 from payments_core_http.server.server import Server
 from payments_core_http.serving import build_server
 from payments_core_http.throttling import UNKNOWN_ADDRESSES, Throttle
-from tests.http.door import Door, real_time
+from tests.http.api_harness import ApiHarness, real_time
 from tests.http.wire.other_servers import run_server
 
 
@@ -23,13 +23,13 @@ from tests.http.wire.other_servers import run_server
 def test_the_limit_is_the_clients_where_the_proxy_is_trusted(
     trusted: tuple[str, ...], others: int
 ) -> None:
-    door = Door(real_time())
+    api = ApiHarness(real_time())
     throttle = Throttle(
         MemoryLimiter(), RateLimits({"ip_minute": 1}), trusted_proxies=parse_networks(trusted)
     )
-    app = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
+    app = create_app(api.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
     before = sys.getswitchinterval()
-    with build_server(app, door.service.parts.ports.identifiers, threads=2) as server:
+    with build_server(app, api.service.parts.ports.identifiers, threads=2) as server:
         seen = [status(server, f"203.0.113.{n}") for n in (1, 2, 3)]
     sys.setswitchinterval(before)
     assert seen == [401, others, others]

@@ -14,150 +14,150 @@ from payments_core.clock import DAY, FixedClock
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.engine.idempotency.single_flight import SingleFlight
 from payments_core.errors import IdempotencyInProgress
-from tests.http.door import Door, Seen, Thing, real_time
+from tests.http.api_harness import ApiHarness, Seen, Thing, real_time
 from tests.recorded_waits import RecordedWaits
 
 
-def stored(door: Door) -> list[Thing]:
-    return door.service.things.all(door.partition)
+def stored(api: ApiHarness) -> list[Thing]:
+    return api.service.things.all(api.partition)
 
 
-def test_a_retry_is_answered_with_the_same_bytes_and_no_second_effect(door: Door) -> None:
-    first = door.make(key="k")
-    again = door.make(key="k")
+def test_a_retry_is_answered_with_the_same_bytes_and_no_second_effect(api: ApiHarness) -> None:
+    first = api.make(key="k")
+    again = api.make(key="k")
     assert (first.status, again.status) == (201, 201)
     assert first.body == again.body
     assert "idempotent-replayed" not in first.headers
     assert again.headers["idempotent-replayed"] == "true"
     assert again.headers["x-request-id"] != first.headers["x-request-id"]
-    assert len(stored(door)) == 1
+    assert len(stored(api)) == 1
 
 
-def test_the_same_body_in_another_spelling_is_the_same_request(door: Door) -> None:
-    one = door.call("POST", "/v2/things", raw=b'{"name":"a","note":"\\u0041"}', key="k")
-    two = door.call("POST", "/v2/things", raw=b' {"note" : "A", "name": "a"} ', key="k")
+def test_the_same_body_in_another_spelling_is_the_same_request(api: ApiHarness) -> None:
+    one = api.call("POST", "/v2/things", raw=b'{"name":"a","note":"\\u0041"}', key="k")
+    two = api.call("POST", "/v2/things", raw=b' {"note" : "A", "name": "a"} ', key="k")
     assert one.body == two.body
 
 
-def test_another_body_is_a_conflict(door: Door) -> None:
-    door.make({"name": "a"}, key="k")
-    seen = door.make({"name": "b"}, key="k")
+def test_another_body_is_a_conflict(api: ApiHarness) -> None:
+    api.make({"name": "a"}, key="k")
+    seen = api.make({"name": "b"}, key="k")
     assert (seen.status, seen.code) == (409, "idempotency_conflict")
-    assert len(stored(door)) == 1
+    assert len(stored(api)) == 1
 
 
-def test_a_number_written_otherwise_is_another_body(door: Door) -> None:
+def test_a_number_written_otherwise_is_another_body(api: ApiHarness) -> None:
     body = '{"name": "a", "metadata": {"n": %s}}'
     for number, code in (("1", None), ("1.0", "idempotency_conflict"), ("1", None)):
-        seen = door.call("POST", "/v2/things", raw=(body % number).encode(), key="k")
+        seen = api.call("POST", "/v2/things", raw=(body % number).encode(), key="k")
         assert (seen.code if seen.status >= 400 else None) == code
 
 
-def test_another_route_or_id_is_a_conflict(door: Door) -> None:
-    one, two = door.make(key="1").json["id"], door.make(key="2").json["id"]
-    assert door.call("POST", f"/v2/things/{one}/close", key="k").status == 200
-    assert door.call("POST", f"/v2/things/{two}/close", key="k").code == "idempotency_conflict"
-    assert door.make(key="k").code == "idempotency_conflict"
-    assert door.call("PATCH", f"/v2/things/{one}", {"name": "a"}, key="1").status == 409
+def test_another_route_or_id_is_a_conflict(api: ApiHarness) -> None:
+    one, two = api.make(key="1").json["id"], api.make(key="2").json["id"]
+    assert api.call("POST", f"/v2/things/{one}/close", key="k").status == 200
+    assert api.call("POST", f"/v2/things/{two}/close", key="k").code == "idempotency_conflict"
+    assert api.make(key="k").code == "idempotency_conflict"
+    assert api.call("PATCH", f"/v2/things/{one}", {"name": "a"}, key="1").status == 409
 
 
-def test_a_required_key_is_asked_for(door: Door) -> None:
-    seen = door.call("POST", "/v2/things", {"name": "a"})
+def test_a_required_key_is_asked_for(api: ApiHarness) -> None:
+    seen = api.call("POST", "/v2/things", {"name": "a"})
     assert (seen.status, seen.code) == (400, "idempotency_key_required")
 
 
-def test_an_accepted_key_may_be_left_out(door: Door) -> None:
-    id = door.make().json["id"]
-    assert door.call("POST", f"/v2/things/{id}/close").status == 200
-    assert door.call("POST", f"/v2/things/{id}/close").code == "invalid_state"
+def test_an_accepted_key_may_be_left_out(api: ApiHarness) -> None:
+    id = api.make().json["id"]
+    assert api.call("POST", f"/v2/things/{id}/close").status == 200
+    assert api.call("POST", f"/v2/things/{id}/close").code == "invalid_state"
 
 
 @pytest.mark.parametrize("key", ["", "x" * 257, "é", "a\tb", "a\n", "\x7f"])
-def test_a_malformed_key_is_refused(door: Door, key: str) -> None:
-    seen = door.make(key=key, valid=False)
+def test_a_malformed_key_is_refused(api: ApiHarness, key: str) -> None:
+    seen = api.make(key=key, valid=False)
     assert (seen.status, list(seen.faults)) == (400, ["Idempotency-Key"])
 
 
 @pytest.mark.parametrize("key", ["x" * 256, '"quoted"', "a, b", " ~"])
-def test_a_key_is_opaque(door: Door, key: str) -> None:
-    assert door.make(key=key).status == 201
-    assert door.make(key=key).headers["idempotent-replayed"] == "true"
+def test_a_key_is_opaque(api: ApiHarness, key: str) -> None:
+    assert api.make(key=key).status == 201
+    assert api.make(key=key).headers["idempotent-replayed"] == "true"
 
 
-def test_quotes_belong_to_a_key(door: Door) -> None:
-    assert door.make(key="a").body != door.make(key='"a"').body
+def test_quotes_belong_to_a_key(api: ApiHarness) -> None:
+    assert api.make(key="a").body != api.make(key='"a"').body
 
 
-def test_a_rotated_key_of_the_same_app_does_not_break_a_retry(door: Door) -> None:
-    first = door.make(key="k")
-    _, secret = door.service.tenants.create_key(door.partition, "standard", "second")
-    again = door.make(key="k", auth=door.basic(secret))
+def test_a_rotated_key_of_the_same_app_does_not_break_a_retry(api: ApiHarness) -> None:
+    first = api.make(key="k")
+    _, secret = api.service.tenants.create_key(api.partition, "standard", "second")
+    again = api.make(key="k", auth=api.basic(secret))
     assert again.body == first.body
 
 
-def test_another_environment_has_its_own_keys(door: Door) -> None:
-    door.make(key="k")
-    other = Door()
+def test_another_environment_has_its_own_keys(api: ApiHarness) -> None:
+    api.make(key="k")
+    other = ApiHarness()
     assert "idempotent-replayed" not in other.make(key="k").headers
 
 
-def test_a_failure_stores_nothing(door: Door) -> None:
-    id = door.make(key="1").json["id"]
+def test_a_failure_stores_nothing(api: ApiHarness) -> None:
+    id = api.make(key="1").json["id"]
     path = f"/v2/things/{id}/close"
 
     def fail() -> None:
         raise RuntimeError("no")
 
-    door.service.things.before = fail
-    assert door.make(key="k").status == 500
-    door.service.things.before = lambda: None
-    assert door.make(key="k").status == 201
-    assert door.call("POST", path, key="c").status == 200
-    assert door.call("POST", path, key="d").status == 409
-    assert door.call("POST", path, key="d").status == 409
+    api.service.things.before = fail
+    assert api.make(key="k").status == 500
+    api.service.things.before = lambda: None
+    assert api.make(key="k").status == 201
+    assert api.call("POST", path, key="c").status == 200
+    assert api.call("POST", path, key="d").status == 409
+    assert api.call("POST", path, key="d").status == 409
 
 
-def test_the_caller_is_authorized_again_before_a_replay(door: Door) -> None:
-    door.make(key="k")
-    door.service.tenants.revoke_key(door.partition, door.key.id)
-    assert door.make(key="k").status == 401
+def test_the_caller_is_authorized_again_before_a_replay(api: ApiHarness) -> None:
+    api.make(key="k")
+    api.service.tenants.revoke_key(api.partition, api.key.id)
+    assert api.make(key="k").status == 401
 
 
 def test_a_key_is_forgotten_after_thirty_days() -> None:
     clock = FixedClock()
-    door = Door(clock)
-    first = door.make(key="k")
+    api = ApiHarness(clock)
+    first = api.make(key="k")
     clock.advance(30 * DAY / 1000 - 1)
-    assert door.make(key="k").body == first.body
+    assert api.make(key="k").body == first.body
     clock.advance(1)
-    assert door.make(key="k").body != first.body
+    assert api.make(key="k").body != first.body
 
 
-def test_nothing_stored_reveals_the_key_or_the_secret(door: Door) -> None:
-    door.make(key="a-very-special-key")
-    page = door.service.parts.ports.storage.read(
-        door.partition, lambda tx: tx.find(StoredResponse, "by_expiry")
+def test_nothing_stored_reveals_the_key_or_the_secret(api: ApiHarness) -> None:
+    api.make(key="a-very-special-key")
+    page = api.service.parts.ports.storage.read(
+        api.partition, lambda tx: tx.find(StoredResponse, "by_expiry")
     )
     [answer] = page.records
     text = repr(attrs.asdict(answer))
     assert "a-very-special-key" not in text and "name" not in text
 
 
-def test_get_ignores_a_key(door: Door) -> None:
-    assert door.call("GET", "/v2/things", key="x" * 999).status == 200
+def test_get_ignores_a_key(api: ApiHarness) -> None:
+    assert api.call("GET", "/v2/things", key="x" * 999).status == 200
 
 
 def test_sixteen_threads_with_one_key_make_one_effect() -> None:
-    door = Door(real_time(), threads=16)
+    api = ApiHarness(real_time(), threads=16)
     barrier = threading.Barrier(16)
 
     def attempt(_: int) -> Seen:
         barrier.wait()
-        return door.make(key="k", valid=False)
+        return api.make(key="k", valid=False)
 
     with ThreadPoolExecutor(16) as pool:
         seen = list(pool.map(attempt, range(16)))
-    assert len(stored(door)) == 1
+    assert len(stored(api)) == 1
     answers = {s.body for s in seen if s.status == 201}
     assert len(answers) == 1
     for other in (s for s in seen if s.status != 201):
@@ -169,11 +169,11 @@ def test_sixteen_threads_with_one_key_make_one_effect() -> None:
 class Slow:
     """An operation that waits inside until it is let go."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, api: ApiHarness) -> None:
         self.inside = threading.Event()
         self.go = threading.Event()
         self.failures = 0
-        door.service.things.before = self
+        api.service.things.before = self
 
     def __call__(self) -> None:
         self.inside.set()
@@ -184,20 +184,20 @@ class Slow:
 
 
 def test_a_quarter_of_the_threads_wait_and_the_others_are_sent_away_at_once() -> None:
-    door = Door(real_time(), threads=4)
-    slow = Slow(door)
+    api = ApiHarness(real_time(), threads=4)
+    slow = Slow(api)
     with ThreadPoolExecutor(4) as pool:
-        first = pool.submit(door.make, key="k", valid=False)
+        first = pool.submit(api.make, key="k", valid=False)
         assert slow.inside.wait(10)
-        others = [pool.submit(door.make, key="k", valid=False) for _ in range(3)]
-        refused = [door_seen(future) for future in others if _done_soon(future)]
+        others = [pool.submit(api.make, key="k", valid=False) for _ in range(3)]
+        refused = [answer_of(future) for future in others if _done_soon(future)]
         while len(refused) < 2:
-            refused = [door_seen(future) for future in others if _done_soon(future)]
+            refused = [answer_of(future) for future in others if _done_soon(future)]
         slow.go.set()
         answers = [future.result(10) for future in (first, *others)]
     assert sorted(seen.status for seen in answers) == [201, 201, 409, 409]
     assert len({seen.body for seen in answers if seen.status == 201}) == 1
-    assert len(stored(door)) == 1
+    assert len(stored(api)) == 1
 
 
 def _done_soon(future: Any) -> bool:
@@ -208,24 +208,24 @@ def _done_soon(future: Any) -> bool:
     return True
 
 
-def door_seen(future: Any) -> Seen:
+def answer_of(future: Any) -> Seen:
     seen: Seen = future.result()
     return seen
 
 
 def test_a_waiter_runs_itself_when_the_first_failed() -> None:
-    door = Door(real_time(), threads=4)
-    slow = Slow(door)
+    api = ApiHarness(real_time(), threads=4)
+    slow = Slow(api)
     slow.failures = 1
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(door.make, key="k", valid=False)
+        first = pool.submit(api.make, key="k", valid=False)
         assert slow.inside.wait(10)
-        second = pool.submit(door.make, key="k", valid=False)
+        second = pool.submit(api.make, key="k", valid=False)
         assert not _done_soon(second)
         slow.go.set()
         assert first.result(10).status == 500
         assert second.result(10).status == 201
-    assert len(stored(door)) == 1
+    assert len(stored(api)) == 1
 
 
 class TestFlights:

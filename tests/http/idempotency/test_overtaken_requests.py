@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
-from tests.http.door import Seen
 
 
 class OvertakenBody(io.BytesIO):
@@ -45,14 +45,14 @@ def test_a_create_that_is_overtaken_is_answered_alike(checkout: Checkout) -> Non
     }
 
     def create(**given: Any) -> Seen:
-        return checkout.door.call("POST", "/v2/payments", key="k", **given)
+        return checkout.api.call("POST", "/v2/payments", key="k", **given)
 
     first, second = overtake(create, body)
     assert (first.status, second.status) == (201, 201)
     assert first.body == second.body
     assert "idempotent-replayed" not in first.headers
     assert second.headers["idempotent-replayed"] == "true"
-    assert len(checkout.door.call("GET", "/v2/payments").json["data"]) == 1
+    assert len(checkout.api.call("GET", "/v2/payments").json["data"]) == 1
 
 
 def test_an_authorize_that_is_overtaken_is_not_refused_for_what_its_twin_did(
@@ -69,7 +69,7 @@ def test_an_authorize_that_is_overtaken_is_not_refused_for_what_its_twin_did(
 
     def authorize(**given: Any) -> Seen:
         auth = f"Bearer {checkout.access}"
-        return checkout.door.call("POST", path, auth=auth, key="k", headers=headers, **given)
+        return checkout.api.call("POST", path, auth=auth, key="k", headers=headers, **given)
 
     first, second = overtake(authorize, body)
     assert (first.status, second.status) == (200, 200)
@@ -85,8 +85,8 @@ def test_another_request_under_the_key_of_its_twin_is_a_conflict(checkout: Check
         raw = json.dumps(body).encode()
         if given:
             given = {"environ": {"wsgi.input": OvertakenBody(raw, given["meanwhile"])}}
-        return checkout.door.call("POST", "/v2/payments", key="k", raw=raw, **given)
+        return checkout.api.call("POST", "/v2/payments", key="k", raw=raw, **given)
 
     seen = create("2.00", meanwhile=lambda: create("1.00"))
     assert (seen.status, seen.code) == (409, "idempotency_conflict")
-    assert len(checkout.door.call("GET", "/v2/payments").json["data"]) == 1
+    assert len(checkout.api.call("GET", "/v2/payments").json["data"]) == 1

@@ -19,8 +19,8 @@ def checkout() -> Checkout:
 
 
 def hooks(checkout: Checkout) -> str:
-    door = checkout.door
-    return f"/v2/console/apps/{door.app_row.id}/environments/{door.partition}/webhooks"
+    api = checkout.api
+    return f"/v2/console/apps/{api.app_row.id}/environments/{api.partition}/webhooks"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def hooks(checkout: Checkout) -> str:
 def test_a_reused_key_with_an_invalid_wallet_address_is_a_validation_error(
     checkout: Checkout, address: str, chain_type: str
 ) -> None:
-    call = checkout.door.call
+    call = checkout.api.call
     first = call("POST", "/v2/accounts", ACCOUNT, key="k")
     assert first.status == 201
     wrong = {**ACCOUNT, "wallets": [{"address": address, "chainType": chain_type}]}
@@ -45,7 +45,7 @@ def test_a_reused_key_with_an_invalid_wallet_address_is_a_validation_error(
 
 
 def test_a_reused_key_with_an_unknown_event_name_is_a_validation_error(checkout: Checkout) -> None:
-    call, path = checkout.door.call, hooks(checkout)
+    call, path = checkout.api.call, hooks(checkout)
     first = call("POST", path, HOOK, key="k")
     assert first.status == 201
     wrong = {**HOOK, "subscribedEvents": ["account.created", "account.exploded"]}
@@ -56,7 +56,7 @@ def test_a_reused_key_with_an_unknown_event_name_is_a_validation_error(checkout:
 
 
 def test_a_patch_with_an_unknown_event_name_is_a_validation_error_too(checkout: Checkout) -> None:
-    call = checkout.door.call
+    call = checkout.api.call
     endpoint = call("POST", hooks(checkout), HOOK).json["webhookEndpoint"]
     path = f"/v2/console/webhooks/{endpoint['id']}"
     assert call("PATCH", path, {"description": "mine"}, key="k").status == 200
@@ -66,7 +66,7 @@ def test_a_patch_with_an_unknown_event_name_is_a_validation_error_too(checkout: 
 
 
 def test_a_right_body_that_differs_is_still_a_conflict(checkout: Checkout) -> None:
-    call = checkout.door.call
+    call = checkout.api.call
     call("POST", "/v2/accounts", ACCOUNT, key="k")
     seen = call("POST", "/v2/accounts", {**ACCOUNT, "username": "somebody"}, key="k")
     assert (seen.status, seen.code) == (409, "idempotency_conflict")
@@ -89,6 +89,6 @@ def test_wallet_faults_are_reported_together_with_type_faults(
         {"address": "0xe0dA8Ca1c0C4FE1e95cD7Ea0736DD09dE9201032", "chainType": "evm"},
         {"address": "0x13", "chainType": "evm"},
     ]
-    seen = checkout.door.call("POST", "/v2/accounts", {**ACCOUNT, "wallets": wallets, **more})
+    seen = checkout.api.call("POST", "/v2/accounts", {**ACCOUNT, "wallets": wallets, **more})
     assert seen.status == 400
     assert sorted(seen.faults) == sorted(paths)

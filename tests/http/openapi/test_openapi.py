@@ -28,9 +28,9 @@ from payments_core_http.openapi.operations import SCHEMES
 from payments_core_http.openapi.resources import operation_id
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Credential, Nothing, Route
-from tests.http.agreement import Agreement, objects_in
+from tests.http.api_harness import ApiHarness
 from tests.http.checkout import Checkout
-from tests.http.door import Door
+from tests.http.openapi_checker import OpenApiChecker, objects_in
 
 WHOLE = build_document()
 SCHEMAS = WHOLE["components"]["schemas"]
@@ -305,9 +305,9 @@ def test_what_happens_is_what_the_webhooks_describe() -> None:
     checkout.advance(60)
     assert checkout.read(payment["id"])["status"] == "succeeded"
     for event in CATALOGUE:
-        seen = checkout.door.call("POST", "/v2/sandbox/events", {"name": event.name})
+        seen = checkout.api.call("POST", "/v2/sandbox/events", {"name": event.name})
         assert seen.status == 200, seen.body
-    events = checkout.door.call("GET", "/v2/console/events?limit=100").json["data"]
+    events = checkout.api.call("GET", "/v2/console/events?limit=100").json["data"]
     assert {event["name"] for event in events} == {event.name for event in CATALOGUE}
     for event in events:
         content = WHOLE["webhooks"][event["name"]]["post"]["requestBody"]["content"]
@@ -317,8 +317,8 @@ def test_what_happens_is_what_the_webhooks_describe() -> None:
 # The judge of the other tests
 
 
-class TestTheAgreement:
-    judge = Agreement(ROUTES, Versions(), CURRENT_VERSION)
+class TestTheChecker:
+    judge = OpenApiChecker(ROUTES, Versions(), CURRENT_VERSION)
 
     def judged(self, path: str, status: int, body: Any, sent: bytes = b"") -> None:
         environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path}
@@ -347,27 +347,27 @@ class TestTheAgreement:
 
 
 class TestServed:
-    def test_it_is_the_document_of_the_app(self, door: Door) -> None:
-        seen = door.call("GET", "/openapi.json", auth=None)
+    def test_it_is_the_document_of_the_app(self, api: ApiHarness) -> None:
+        seen = api.call("GET", "/openapi.json", auth=None)
         assert seen.status == 200
         assert seen.headers["content-type"] == "application/json"
         assert seen.json["paths"].keys() >= WHOLE["paths"].keys()
         for name in WHOLE["paths"]:
             assert seen.json["paths"][name] == WHOLE["paths"][name]
 
-    def test_it_may_be_kept_and_asked_for_again(self, door: Door) -> None:
-        seen = door.call("GET", "/openapi.json", auth=None)
+    def test_it_may_be_kept_and_asked_for_again(self, api: ApiHarness) -> None:
+        seen = api.call("GET", "/openapi.json", auth=None)
         assert seen.headers["cache-control"].startswith("public")
         tag = seen.headers["etag"]
-        again = door.call("GET", "/openapi.json", auth=None, headers={"If-None-Match": tag})
+        again = api.call("GET", "/openapi.json", auth=None, headers={"If-None-Match": tag})
         assert (again.status, again.body) == (304, b"")
         assert again.headers["etag"] == tag
-        other = door.call("GET", "/openapi.json", auth=None, headers={"If-None-Match": '"x"'})
+        other = api.call("GET", "/openapi.json", auth=None, headers={"If-None-Match": '"x"'})
         assert other.body == seen.body
 
-    def test_it_answers_head_and_no_other_method(self, door: Door) -> None:
-        assert door.call("HEAD", "/openapi.json", auth=None).status == 200
-        assert door.call("POST", "/openapi.json", auth=None).status == 405
+    def test_it_answers_head_and_no_other_method(self, api: ApiHarness) -> None:
+        assert api.call("HEAD", "/openapi.json", auth=None).status == 200
+        assert api.call("POST", "/openapi.json", auth=None).status == 405
 
 
 def test_the_committed_copy_is_the_text_that_the_command_writes() -> None:

@@ -27,10 +27,10 @@ TELEPHONE = {"width": 390, "height": 700}
 
 
 PANEL = "sandbox"
-STAGED = {PANEL: lambda: make_page(checkout=Checkout(MemoryStorage()))}
+SCREENS = {PANEL: lambda: make_page(checkout=Checkout(MemoryStorage()))}
 """Pictures of a state that another picture shows as well."""
 
-PICTURES = (*SCENES, *STAGED)
+PICTURES = (*SCENES, *SCREENS)
 
 
 def show_logo(route: Route) -> None:
@@ -45,10 +45,10 @@ def name_picture(name: str, scheme: str, tag: str) -> str:
 
 def take_pictures(browser: Browser, name: str, folder: Path) -> None:
     """The page of one state, in each look."""
-    page = SCENES[name]() if name in SCENES else STAGED[name]()
+    page = SCENES[name]() if name in SCENES else SCREENS[name]()
     if name != PANEL:  # where others share a sandbox, its page is as it is elsewhere
-        page.checkout.door.service.tenants.create_app("Other", "other")
-    with serve(page.checkout.door.app) as url:
+        page.checkout.api.service.tenants.create_app("Other", "other")
+    with serve(page.checkout.api.app) as url:
         for scheme, tag in LOOKS:
             given: dict[str, Any] = {"color_scheme": scheme, "viewport": TELEPHONE}
             context = browser.new_context(**given)

@@ -42,8 +42,8 @@ def main() -> int:
         print(reason, file=sys.stderr)
         return 1
     page = SCENES["waiting"]()
-    page.checkout.door.service.tenants.create_app("Other", "other")  # its sandbox is shared
-    with serve(page.checkout.door.app) as url:
+    page.checkout.api.service.tenants.create_app("Other", "other")  # its sandbox is shared
+    with serve(page.checkout.api.app) as url:
         address = f"{url}/pay/{page.code}"
         urlopen(address, timeout=60).read()  # the first request loads the templates
         for _ in range(ROUNDS):

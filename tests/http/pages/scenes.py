@@ -24,7 +24,7 @@ BRANDING = {"name": "Panadería Ñandú", "logoUrl": LOGO_URL, "primaryColor": "
 def make_page(*, checkout: Checkout | None = None, **more: Any) -> Page:
     """A Payment that waits, of a merchant with a name; by default as on a real network."""
     checkout = checkout or Checkout(MemoryStorage()).declare_network("real")
-    checkout.door.call("PUT", "/v2/partners/payment-settings", MERCHANT)
+    checkout.api.call("PUT", "/v2/partners/payment-settings", MERCHANT)
     facts = {
         "description": "Two loaves of bread",
         "reference": "order-1042",
@@ -48,14 +48,14 @@ def send_unconfirmed(page: Page, amount: str = "25") -> Page:
         "to": page.payment["escrow"]["address"],
         "amount": amount,
     }
-    page.checkout.door.call("POST", "/v2/sandbox/transfers", body)
+    page.checkout.api.call("POST", "/v2/sandbox/transfers", body)
     page.checkout.advance(2)
     return page
 
 
 def brand(page: Page) -> Page:
     body = {"enabled": False, "branding": BRANDING, "version": 1}
-    seen = page.checkout.door.call("PUT", "/v2/partners/payment-settings", body)
+    seen = page.checkout.api.call("PUT", "/v2/partners/payment-settings", body)
     assert seen.status == 200, seen.body
     return page
 
@@ -78,14 +78,14 @@ def pass_unnoticed(page: Page, seconds: int) -> Page:
 
 
 def reorg(page: Page) -> Page:
-    page.checkout.door.call("POST", "/v2/sandbox/reorgs", {"chainId": BASE, "depth": 50})
+    page.checkout.api.call("POST", "/v2/sandbox/reorgs", {"chainId": BASE, "depth": 50})
     return advance(page, 30)
 
 
 def fail_release(page: Page) -> Page:
     """The service's next transfer is in a block, and fails there."""
     failure = {"dependency": "chain", "operation": "transfer", "times": 1}
-    seen = page.checkout.door.call("POST", "/v2/sandbox/failures", failure)
+    seen = page.checkout.api.call("POST", "/v2/sandbox/failures", failure)
     assert seen.status == 200, seen.body
     return page
 
@@ -97,7 +97,7 @@ def end(page: Page) -> Page:
 
 def post(page: Page, path: str, body: Any = None, *, wait_s: int = 60) -> Page:
     id = page.payment["id"]
-    seen = page.checkout.door.call("POST", f"/v2/payments/{id}{path}", body, key=path)
+    seen = page.checkout.api.call("POST", f"/v2/payments/{id}{path}", body, key=path)
     assert seen.status in (200, 201), seen.body
     return advance(page, wait_s) if wait_s else page
 

@@ -17,8 +17,8 @@ from payments_core_http.pages.colors import (
     make_accent,
 )
 from payments_core_http.pages.routes import _STATIC
+from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
-from tests.http.door import Seen
 from tests.http.pages.html import Html
 from tests.http.payer_page import Page
 
@@ -26,14 +26,14 @@ COLORS = st.integers(0, 0xFFFFFF).map(lambda number: f"#{number:06x}")
 
 
 def brand(checkout: Checkout, **branding: Any) -> Seen:
-    version = checkout.door.call("GET", "/v2/partners/payment-settings").json["version"]
+    version = checkout.api.call("GET", "/v2/partners/payment-settings").json["version"]
     body = {"enabled": False, "branding": branding, "version": version}
-    return checkout.door.call("PUT", "/v2/partners/payment-settings", body)
+    return checkout.api.call("PUT", "/v2/partners/payment-settings", body)
 
 
 def show(page: Page) -> tuple[Html, dict[str, str]]:
     """The page, and the parts of its policy."""
-    seen = page.checkout.door.call("GET", f"/pay/{page.code}", auth=None)
+    seen = page.checkout.api.call("GET", f"/pay/{page.code}", auth=None)
     assert seen.status == 200, seen.body
     parts = seen.headers["content-security-policy"].split(";")
     return Html(seen.body), dict(part.strip().partition(" ")[::2] for part in parts)
@@ -59,7 +59,7 @@ class TestTheColor:
         assert round(compute_contrast(one, other), 2) == contrast
 
     def test_the_grounds_are_those_of_the_style_sheet(self, checkout: Checkout) -> None:
-        text = checkout.door.call("GET", "/pay/assets/checkout.css", auth=None).body.decode()
+        text = checkout.api.call("GET", "/pay/assets/checkout.css", auth=None).body.decode()
         grounds = re.findall(r"--(?:ground|raised): (#[0-9a-f]{6});", text)
         assert tuple(grounds) == (*LIGHT_GROUNDS, *DARK_GROUNDS)
 
@@ -70,18 +70,18 @@ class TestTheColor:
         links = [one["href"] for one in html.all("link")]
         assert links == ["/pay/assets/checkout.css", "/pay/assets/accent.css?color=ffd700"]
         assert policy["style-src"] == "'self'"
-        seen = checkout.door.call("GET", str(links[1]), auth=None)
+        seen = checkout.api.call("GET", str(links[1]), auth=None)
         assert seen.headers["content-type"] == _STATIC["checkout.css"]
         assert b"--accent: #ffd700;" in seen.body
         again = {"If-None-Match": seen.headers["etag"]}
-        assert checkout.door.call("GET", str(links[1]), auth=None, headers=again).status == 304
+        assert checkout.api.call("GET", str(links[1]), auth=None, headers=again).status == 304
 
     @pytest.mark.parametrize("color", ["", "fff", "FFD700", "ffd700;}", "%7B%7D", "../../x"])
     def test_a_style_sheet_has_a_color_and_nothing_else(
         self, checkout: Checkout, color: str
     ) -> None:
         path = f"/pay/assets/accent.css?color={color}"
-        assert checkout.door.call("GET", path, auth=None).status == 400
+        assert checkout.api.call("GET", path, auth=None).status == 400
 
 
 class TestTheLogo:

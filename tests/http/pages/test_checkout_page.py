@@ -14,8 +14,8 @@ from payments_core.payments.checkout.stages import NOTICES, STAGES
 from payments_core_http.pages.checkout import build_view
 from payments_core_http.pages.languages import LANGUAGES, get_language
 from payments_core_http.pages.words import NETWORK_WORDS, NOTICE_WORDS, STAGE_WORDS
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import Seen
 from tests.http.pages.html import Html
 from tests.http.pages.scenes import reorg, send_unconfirmed
 from tests.http.payer_page import Page
@@ -35,7 +35,7 @@ ATTACKS = (
 
 
 def show(page: Page, query: str = "", **more: Any) -> Seen:
-    return page.checkout.door.call("GET", f"/pay/{page.code}{query}", auth=None, **more)
+    return page.checkout.api.call("GET", f"/pay/{page.code}{query}", auth=None, **more)
 
 
 def look(page: Page) -> Html:
@@ -87,7 +87,7 @@ class TestWhatItSays:
         if ends == "expiry":
             checkout.advance(3_601)
         elif ends is not None:
-            checkout.door.call("POST", f"/v2/payments/{page.payment['id']}{ends}")
+            checkout.api.call("POST", f"/v2/payments/{page.payment['id']}{ends}")
         html = look(page)
         assert html.stage == {None: "waiting", "/cancel": "cancelled", "expiry": "expired"}[ends]
         for words in (
@@ -219,7 +219,7 @@ class TestWhatItSays:
 
     def test_cancelled(self, checkout: Checkout) -> None:
         page = Page(checkout, cancelUrl="https://shop.example/cart")
-        checkout.door.call("POST", f"/v2/payments/{page.payment['id']}/cancel")
+        checkout.api.call("POST", f"/v2/payments/{page.payment['id']}/cancel")
         html = look(page)
         assert html.stage == "cancelled"
         assert "https://shop.example/cart" in {one["href"] for one in html.all("a")}
@@ -229,7 +229,7 @@ class TestWhatItSays:
         checkout.transfer(escrow(page), "25")
         path = f"/v2/payments/{page.payment['id']}/refunds"
         body: dict[str, str] = {}
-        seen = checkout.door.call("POST", path, body, key="refund")
+        seen = checkout.api.call("POST", path, body, key="refund")
         assert seen.status == 201, seen.body
         checkout.advance(60)
         html = look(page)
@@ -242,12 +242,12 @@ class TestWhatItSays:
         checkout.advance(3_610)
         id = page.payment["id"]
         body = {"action": "write_off"}
-        checkout.door.call("POST", f"/v2/payments/{id}/reconcile", body, key="off")
+        checkout.api.call("POST", f"/v2/payments/{id}/reconcile", body, key="off")
         checkout.advance(60)
         html = look(page)
         assert html.stage == "failed"
         assert "\u206810.00\u00a0USDC\u2069 is still held" in html.text
-        checkout.door.call("POST", f"/v2/payments/{id}/refunds", {}, key="back")
+        checkout.api.call("POST", f"/v2/payments/{id}/refunds", {}, key="back")
         checkout.advance(60)
         html = look(page)
         assert "\u206810.00\u00a0USDC\u2069 has been sent back" in html.text
@@ -266,7 +266,7 @@ class TestWhatItSays:
         self, checkout: Checkout, stage: Any
     ) -> None:
         page = Page(checkout)
-        shown = checkout.door.service.checkout.read_page(page.code, mode="sandbox")
+        shown = checkout.api.service.checkout.read_page(page.code, mode="sandbox")
         one = attrs.evolve(shown, stage=stage, notices=NOTICES)
         view = build_view(one, get_language("en"), "real")
         for message in (view.state, *view.notices):
@@ -312,7 +312,7 @@ class TestWhereAWalletIsLed:
         self, checkout: Checkout
     ) -> None:
         page = Page(checkout.declare_network("real"))
-        shown = checkout.door.service.checkout.read_page(page.code, mode="sandbox")
+        shown = checkout.api.service.checkout.read_page(page.code, mode="sandbox")
         for landmark, is_offered in ((None, False), ((7, "0x" + "ab" * 32), True)):
             one = attrs.evolve(shown, landmark=landmark)
             view = build_view(one, get_language("en"), "real")
@@ -326,7 +326,7 @@ class TestWhereAWalletIsLed:
         for _ in range(2):
             seen.append(show(page))
             [place] = [one for one in Html(seen[-1].body).all("div") if "data-secret" in one]
-            block = checkout.door.service.chains[BASE].block(int(str(place["data-block-number"])))
+            block = checkout.api.service.chains[BASE].block(int(str(place["data-block-number"])))
             assert block is not None
             assert block.hash == place["data-block-hash"]
             checkout.advance(100)
@@ -364,13 +364,13 @@ class TestWhatItGivesAway:
     def test_nothing_of_accounts_or_metadata(self, checkout: Checkout) -> None:
         page = Page(checkout, metadata={"internal": "margin-12"})
         text = show(page).body.decode()
-        for private in ("margin-12", checkout.merchant, "acct_", checkout.door.partition):
+        for private in ("margin-12", checkout.merchant, "acct_", checkout.api.partition):
             assert private not in text
 
     @pytest.mark.parametrize("attack", ATTACKS)
     def test_what_others_write_appears_as_text(self, checkout: Checkout, attack: str) -> None:
         terms = {"enabled": False, "branding": {"name": attack}, "version": 0}
-        seen = checkout.door.call("PUT", "/v2/partners/payment-settings", terms)
+        seen = checkout.api.call("PUT", "/v2/partners/payment-settings", terms)
         assert seen.status == 200, seen.body
         page = Page(checkout, reference=attack, description=attack)
         plain = look(Page(checkout, reference="x", description="x"))
@@ -385,9 +385,9 @@ class TestErrors:
         self, checkout: Checkout
     ) -> None:
         page = Page(checkout)
-        door = checkout.door
-        unknown = door.call("GET", f"/pay/{page.code[:-4]}AAAA", auth=None)
-        other = door.call("GET", "/pay/short", auth=None)
+        api = checkout.api
+        unknown = api.call("GET", f"/pay/{page.code[:-4]}AAAA", auth=None)
+        other = api.call("GET", "/pay/short", auth=None)
         for seen in (unknown, other):
             assert seen.status == 404
             assert seen.headers["content-type"] == "text/html; charset=utf-8"
@@ -398,15 +398,15 @@ class TestErrors:
 
     def test_a_merchant_without_public_checkout_has_no_page(self, checkout: Checkout) -> None:
         page = Page(checkout)
-        tenants = checkout.door.service.tenants
-        tenants.set_products(checkout.door.partition, ["accounts", "payments"])
+        tenants = checkout.api.service.tenants
+        tenants.set_products(checkout.api.partition, ["accounts", "payments"])
         seen = show(page)
         assert seen.status == 403
         assert "This payment cannot be shown" in Html(seen.body).text
 
     def test_storage_out_of_reach(self, checkout: Checkout) -> None:
         page = Page(checkout)
-        checkout.door.service.out_of_reach()
+        checkout.api.service.out_of_reach()
         seen = show(page)
         assert seen.status == 503
         assert "What you have sent is not lost" in Html(seen.body).text
@@ -425,7 +425,7 @@ class TestErrors:
 class TestHeaders:
     def test_of_the_page_and_of_its_errors(self, checkout: Checkout) -> None:
         page = Page(checkout)
-        for seen in (show(page), checkout.door.call("GET", "/pay/short", auth=None)):
+        for seen in (show(page), checkout.api.call("GET", "/pay/short", auth=None)):
             policy = dict(
                 part.strip().partition(" ")[::2]
                 for part in seen.headers["content-security-policy"].split(";")
@@ -454,13 +454,13 @@ class TestHeaders:
         ]
         assert loaded
         for path in loaded:
-            seen = checkout.door.call("GET", str(path), auth=None)
+            seen = checkout.api.call("GET", str(path), auth=None)
             assert seen.status == 200
             again = {"If-None-Match": seen.headers["etag"]}
-            assert checkout.door.call("GET", str(path), auth=None, headers=again).status == 304
+            assert checkout.api.call("GET", str(path), auth=None, headers=again).status == 304
         assert not [one for _, one in html.elements if "style" in one]
         assert not list(html.all("style"))
 
     def test_another_method_is_refused(self, checkout: Checkout) -> None:
-        seen = checkout.door.call("PUT", f"/pay/{Page(checkout).code}", auth=None)
+        seen = checkout.api.call("PUT", f"/pay/{Page(checkout).code}", auth=None)
         assert (seen.status, seen.headers["allow"]) == (405, "GET, HEAD, OPTIONS, POST")

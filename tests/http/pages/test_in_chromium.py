@@ -54,7 +54,7 @@ class Shelf:
     def add(self, scene: str) -> str:
         """The path of the page of a Payment in that state."""
         page = SCENES[scene]()
-        self._apps[page.code] = page.checkout.door.app
+        self._apps[page.code] = page.checkout.api.app
         return f"/pay/{page.code}"
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
@@ -134,7 +134,7 @@ def path(request: pytest.FixtureRequest, looks: Looks) -> str:
 @pytest.fixture(scope="module")
 def waiting() -> Iterator[str]:
     page = SCENES["waiting"]()
-    with serve(page.checkout.door.app) as url:
+    with serve(page.checkout.api.app) as url:
         yield f"{url}/pay/{page.code}"
 
 
@@ -204,7 +204,7 @@ def test_a_sandbox_is_played_without_a_script(chromium: Browser) -> None:
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    with serve(scene.checkout.door.app) as url:
+    with serve(scene.checkout.api.app) as url:
         page.goto(f"{url}/pay/{scene.code}?lang=es")
         page.click("text=Pagar todo")
         assert page.inner_text("h1") == "Su pago se está confirmando"
@@ -231,7 +231,7 @@ def test_a_logo_is_asked_for_without_saying_from_where(chromium: Browser) -> Non
     asked = []
     page.on("request", lambda request: asked.append(request))
     page.route(LOGO_URL, show_logo)
-    with serve(scene.checkout.door.app) as url:
+    with serve(scene.checkout.api.app) as url:
         page.goto(f"{url}/pay/{scene.code}")
         [logo] = [one for one in asked if one.url == LOGO_URL]
         assert not {"referer", "cookie"} & logo.all_headers().keys()

@@ -75,11 +75,11 @@ class TestTheChoice:
     def test_on_the_page_and_on_its_errors(self, checkout: Checkout) -> None:
         page = Page(checkout)
         for path in (f"/pay/{page.code}", "/pay/short"):
-            seen = checkout.door.call("GET", f"{path}?lang=ar", auth=None)
+            seen = checkout.api.call("GET", f"{path}?lang=ar", auth=None)
             [html] = Html(seen.body).all("html")
             assert html == {"lang": "ar", "dir": "rtl"}
             wanted = {"Accept-Language": "es"}
-            seen = checkout.door.call("GET", path, auth=None, headers=wanted)
+            seen = checkout.api.call("GET", path, auth=None, headers=wanted)
             [html] = Html(seen.body).all("html")
             assert html == {"lang": "es", "dir": "ltr"}
             assert seen.headers["vary"] == "Accept-Language"
@@ -87,7 +87,7 @@ class TestTheChoice:
     @pytest.mark.parametrize("tag", LANGUAGES)
     def test_each_is_offered_by_its_own_name(self, checkout: Checkout, tag: str) -> None:
         page = Page(checkout)
-        seen = checkout.door.call("GET", f"/pay/{page.code}?lang={tag}", auth=None)
+        seen = checkout.api.call("GET", f"/pay/{page.code}?lang={tag}", auth=None)
         html = Html(seen.body)
         offered = {one["hreflang"]: one for one in html.all("a") if "hreflang" in one}
         assert offered.keys() == LANGUAGES.keys()

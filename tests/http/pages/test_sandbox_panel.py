@@ -9,14 +9,14 @@ import pytest
 
 from payments_core.sandbox.payer import ACTIONS
 from payments_core_http.pages.words import PANEL_WORDS
+from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
-from tests.http.door import Seen
 from tests.http.pages.html import Html
 from tests.http.payer_page import Page
 
 
 def look(page: Page, query: str = "") -> Html:
-    seen = page.checkout.door.call("GET", f"/pay/{page.code}{query}", auth=None)
+    seen = page.checkout.api.call("GET", f"/pay/{page.code}{query}", auth=None)
     assert seen.status == 200, seen.body
     return Html(seen.body)
 
@@ -29,7 +29,7 @@ def targets(page: Page) -> dict[str, str]:
 
 def press(page: Page, action: str) -> Seen:
     target = targets(page)[action]
-    return page.checkout.door.call("POST", f"/pay/{page.code}{target}", auth=None)
+    return page.checkout.api.call("POST", f"/pay/{page.code}{target}", auth=None)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_button_that_has_become_useless_shows_the_page_again(checkout: Checkou
     page = Page(checkout)
     target = targets(page)["expire"]
     press(page, "expire")
-    seen = checkout.door.call("POST", f"/pay/{page.code}{target}", auth=None)
+    seen = checkout.api.call("POST", f"/pay/{page.code}{target}", auth=None)
     assert seen.status == 303
 
 
@@ -92,7 +92,7 @@ def test_each_action_has_a_label_and_the_page_its_language(checkout: Checkout) -
     html = look(page, "?lang=es")
     assert "Pagar dos veces" in html.text
     [target] = [str(one["action"]) for one in html.all("form") if "=mine" in str(one["action"])]
-    seen = checkout.door.call("POST", f"/pay/{page.code}{target}", auth=None)
+    seen = checkout.api.call("POST", f"/pay/{page.code}{target}", auth=None)
     assert seen.headers["location"] == f"/pay/{page.code}?lang=es"
 
 
@@ -107,7 +107,7 @@ class TestWhoMayPressIt:
             targets(other)["expire"],
         ]
         for target in wrong:
-            seen = checkout.door.call("POST", f"/pay/{page.code}{target}", auth=None)
+            seen = checkout.api.call("POST", f"/pay/{page.code}{target}", auth=None)
             assert seen.status == 403, target
             assert "This payment cannot be shown" in Html(seen.body).text
         for target, status in (
@@ -116,29 +116,29 @@ class TestWhoMayPressIt:
             (right.replace("expire", "steal"), 400),
             ("", 303),
         ):
-            seen = checkout.door.call("POST", f"/pay/{page.code}{target}", auth=None)
+            seen = checkout.api.call("POST", f"/pay/{page.code}{target}", auth=None)
             assert seen.status == status, target
         assert look(page).stage == "waiting"
 
     def test_the_link_is_needed(self, checkout: Checkout) -> None:
         page = Page(checkout)
         target = targets(page)["expire"]
-        seen = checkout.door.call("POST", f"/pay/{page.code[:-4]}AAAA{target}", auth=None)
+        seen = checkout.api.call("POST", f"/pay/{page.code[:-4]}AAAA{target}", auth=None)
         assert seen.status == 404
 
     def test_where_others_share_the_sandbox_there_is_no_panel(self, checkout: Checkout) -> None:
         page = Page(checkout)
         target = targets(page)["expire"]
-        checkout.door.service.tenants.create_app("Other", "other")
+        checkout.api.service.tenants.create_app("Other", "other")
         assert targets(page) == {}
-        seen = checkout.door.call("GET", f"/pay/{page.code}", auth=None)
+        seen = checkout.api.call("GET", f"/pay/{page.code}", auth=None)
         assert "form-action 'none'" in seen.headers["content-security-policy"]
-        seen = checkout.door.call("POST", f"/pay/{page.code}{target}", auth=None)
+        seen = checkout.api.call("POST", f"/pay/{page.code}{target}", auth=None)
         assert seen.status == 404
         assert look(page).stage == "waiting"
 
     def test_the_policy_lets_the_page_send_to_itself_alone(self, checkout: Checkout) -> None:
-        seen = checkout.door.call("GET", f"/pay/{Page(checkout).code}", auth=None)
+        seen = checkout.api.call("GET", f"/pay/{Page(checkout).code}", auth=None)
         assert "form-action 'self'" in seen.headers["content-security-policy"]
-        seen = checkout.door.call("GET", "/pay/short", auth=None)
+        seen = checkout.api.call("GET", "/pay/short", auth=None)
         assert "form-action 'none'" in seen.headers["content-security-policy"]

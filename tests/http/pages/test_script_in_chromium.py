@@ -53,7 +53,7 @@ def chromium() -> Iterator[Browser]:
 def visit(chromium: Browser) -> Iterator[Visit]:
     page = SCENES["waiting"]()
     context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
-    with serve(page.checkout.door.app) as url:
+    with serve(page.checkout.api.app) as url:
         yield Visit(page, context.new_page(), url)
         context.close()
 

@@ -70,7 +70,7 @@ def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Visit]:
     page = SCENES["waiting"]()
     wallet = Wallet({**answer_well(page), **getattr(request, "param", {})})
     context = chromium.new_context()
-    with serve(page.checkout.door.app) as url:
+    with serve(page.checkout.api.app) as url:
         tab = context.new_page()
         wallet.inject(tab)
         tab.clock.install()
@@ -105,7 +105,7 @@ def test_a_payer_pays_on_a_real_node_until_the_page_says_so(chromium: Browser) -
         page = make_page(checkout=Checkout(MemoryStorage(), sandbox_chains={BASE: chain}))
         checkout, wallet = page.checkout, make_signing_wallet(node, PAYERS_KEY)
         checkout.transfer(PAYERS_KEY.address, "40")
-        with serve(checkout.door.app) as url:
+        with serve(checkout.api.app) as url:
             tab = chromium.new_page()
             said: list[str] = []
             tab.on("console", lambda message: said.append(message.text))
@@ -324,7 +324,7 @@ def test_a_wallets_name_is_text_and_no_longer_than_the_page_can_show(chromium: B
     page = SCENES["waiting"]()
     name = "<img src=x onerror=alert(1)>" * 10
     wallet = Wallet({}, name=name)
-    with serve(page.checkout.door.app) as url:
+    with serve(page.checkout.api.app) as url:
         tab = chromium.new_page(viewport={"width": 320, "height": 640})
         wallet.inject(tab)
         tab.goto(f"{url}/pay/{page.code}")
@@ -340,7 +340,7 @@ def test_a_wallet_that_does_not_announce_itself_is_offered(chromium: Browser, mo
     """A browser that injects it before the page's scripts run, or after the page is loaded."""
     page = SCENES["waiting"]()
     wallet = Wallet(answer_well(page), name="Wallet of this browser")
-    with serve(page.checkout.door.app) as url:
+    with serve(page.checkout.api.app) as url:
         tab = chromium.new_page()
         wallet.inject(tab, INJECT if moment == "before" else f"window.load = () => {INJECT}")
         tab.clock.install()
@@ -356,7 +356,7 @@ def test_a_wallet_that_does_not_announce_itself_is_offered(chromium: Browser, mo
 
 def test_a_wallet_that_announces_itself_is_offered_once(chromium: Browser) -> None:
     page, wallet = SCENES["waiting"](), Wallet({})
-    with serve(page.checkout.door.app) as url:
+    with serve(page.checkout.api.app) as url:
         tab = chromium.new_page()
         late = ANNOUNCE.replace("(() => {", "setTimeout(() => {", 1).replace("})();", "}, 1e3);")
         wallet.inject(tab, f"{INJECT}{late}")
@@ -370,7 +370,7 @@ def test_a_wallet_that_announces_itself_is_offered_once(chromium: Browser) -> No
 
 def test_without_a_wallet_nothing_is_offered(chromium: Browser) -> None:
     page = SCENES["waiting"]()
-    with serve(page.checkout.door.app) as url:
+    with serve(page.checkout.api.app) as url:
         tab = chromium.new_page()
         tab.goto(f"{url}/pay/{page.code}")
         expect(tab.locator("#wallets")).to_be_hidden()

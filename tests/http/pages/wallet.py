@@ -98,7 +98,7 @@ class Wallet:
 
 def read_blocks(page: Page) -> Callable[[str, bool], Any]:
     """`eth_getBlockByNumber` of a wallet on the chain of a Payment's service."""
-    chain = page.checkout.door.service.chains[page.payment["chainId"]]
+    chain = page.checkout.api.service.chains[page.payment["chainId"]]
 
     def read(number: str, is_full: bool) -> Any:
         assert not is_full

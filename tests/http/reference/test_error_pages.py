@@ -14,24 +14,24 @@ from payments_core.contracts.versions import Versions
 from payments_core_http.reference.error_advice import ADVICE
 from payments_core_http.reference.error_pages import KINDS
 from payments_core_http.reference.routes import build_routes
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 from tests.http.reference.test_openapi_reference import Page
 
 PREFIX = "/payments/api"
 
 
 @pytest.fixture(scope="module")
-def door() -> Door:
-    return Door()
+def api() -> ApiHarness:
+    return ApiHarness()
 
 
-def get_below_prefix(door: Door, path: str) -> tuple[str, str]:
+def get_below_prefix(api: ApiHarness, path: str) -> tuple[str, str]:
     """The status and text of a path of an application that is mounted at the prefix."""
     environ: dict[str, Any] = {"SCRIPT_NAME": PREFIX, "PATH_INFO": path, "wsgi.input": io.BytesIO()}
     setup_testing_defaults(environ)
     reported: list[str] = []
     body = b"".join(
-        door.app(environ, lambda status, headers, exc_info=None: reported.append(status))
+        api.app(environ, lambda status, headers, exc_info=None: reported.append(status))
     )
     return reported[0].split()[0], body.decode()
 
@@ -45,8 +45,8 @@ def test_every_error_has_advice_and_no_advice_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("code", ADVICE)
-def test_its_page_gives_causes_and_remedies(door: Door, code: str) -> None:
-    seen = door.call("GET", f"/docs/errors/{code}", auth=None)
+def test_its_page_gives_causes_and_remedies(api: ApiHarness, code: str) -> None:
+    seen = api.call("GET", f"/docs/errors/{code}", auth=None)
     page = Page(seen.body.decode())
     assert seen.status == 200
     assert "script-src 'self'" in seen.headers["content-security-policy"]
@@ -56,26 +56,26 @@ def test_its_page_gives_causes_and_remedies(door: Door, code: str) -> None:
         assert sentence.replace("`", "") in page.text
 
 
-def test_an_error_names_its_page(door: Door) -> None:
-    seen = door.call("GET", "/v2/nothing", auth=None)
+def test_an_error_names_its_page(api: ApiHarness) -> None:
+    seen = api.call("GET", "/v2/nothing", auth=None)
     url = seen.json["error"]["details"]["docUrl"]
-    assert url == f"{door.service.settings.public_url}/docs/errors/route_not_found"
-    assert door.call("GET", urlsplit(url).path, auth=None).status == 200
+    assert url == f"{api.service.settings.public_url}/docs/errors/route_not_found"
+    assert api.call("GET", urlsplit(url).path, auth=None).status == 200
 
 
-def test_an_operator_can_name_a_documentation_of_its_own(door: Door) -> None:
-    settings = attrs.evolve(door.service.settings, docs_url="https://docs.shop.example/api/")
+def test_an_operator_can_name_a_documentation_of_its_own(api: ApiHarness) -> None:
+    settings = attrs.evolve(api.service.settings, docs_url="https://docs.shop.example/api/")
     assert settings.locate_error_page("conflict") == "https://docs.shop.example/api/errors/conflict"
 
 
-def test_the_legacy_interface_keeps_its_form(door: Door) -> None:
-    seen = door.call("GET", "/sdk/v1/nothing", auth=None)
+def test_the_legacy_interface_keeps_its_form(api: ApiHarness) -> None:
+    seen = api.call("GET", "/sdk/v1/nothing", auth=None)
     assert set(seen.json) == {"success", "error", "code", "requestId"}
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/errors", "/docs/errors/not_found"])
-def test_every_link_stays_below_the_prefix(door: Door, path: str) -> None:
-    status, text = get_below_prefix(door, path)
+def test_every_link_stays_below_the_prefix(api: ApiHarness, path: str) -> None:
+    status, text = get_below_prefix(api, path)
     assert status == "200"
     page = Page(text)
     links = [str(it["href"]) for tag in ("a", "link") for it in page.all(tag)]

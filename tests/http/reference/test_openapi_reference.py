@@ -17,7 +17,7 @@ from payments_core_http.observability import health
 from payments_core_http.openapi.document import build_document
 from payments_core_http.reference.pages import render_page
 from payments_core_http.routes import ROUTES
-from tests.http.door import Door, Seen
+from tests.http.api_harness import ApiHarness, Seen
 
 STATIC = Path(payments_core_http.reference.__file__).parent / "static"
 SCRIPT = (STATIC / "reference.js").read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def seen() -> Seen:
-    return Door().call("GET", "/docs", auth=None)
+    return ApiHarness().call("GET", "/docs", auth=None)
 
 
 @pytest.fixture(scope="module")
@@ -89,17 +89,17 @@ class TestTheAnswer:
         [("reference.css", "text/css"), ("reference.js", "text/javascript")],
     )
     def test_its_files_are_served(self, name: str, media_type: str) -> None:
-        door = Door()
-        file = door.call("GET", f"/docs/{name}", auth=None)
+        api = ApiHarness()
+        file = api.call("GET", f"/docs/{name}", auth=None)
         assert file.body == (STATIC / name).read_bytes()
         assert file.headers["content-type"].startswith(media_type)
         tag = file.headers["etag"]
-        again = door.call("GET", f"/docs/{name}", auth=None, headers={"If-None-Match": tag})
+        again = api.call("GET", f"/docs/{name}", auth=None, headers={"If-None-Match": tag})
         assert again.status == 304
 
-    def test_no_other_file_is_served(self, door: Door) -> None:
+    def test_no_other_file_is_served(self, api: ApiHarness) -> None:
         for path in ("/docs/reference.html", "/docs/../app.py", "/docs/"):
-            assert door.call("GET", path, auth=None).status == 404
+            assert api.call("GET", path, auth=None).status == 404
 
     def test_it_says_of_which_mode_the_process_is(self) -> None:
         for mode in ("sandbox", "production"):

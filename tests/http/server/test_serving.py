@@ -22,15 +22,15 @@ from payments_core_http.server.connection_server import ConnectionServer
 from payments_core_http.server.hosting import MAX_HEADER_BYTES
 from payments_core_http.server.server import SWITCH_INTERVAL_S, Server
 from payments_core_http.serving import build_server
-from tests.http.door import Door, real_time
+from tests.http.api_harness import ApiHarness, real_time
 
 
 @pytest.fixture
-def served() -> Iterator[tuple[Door, Server]]:
+def served() -> Iterator[tuple[ApiHarness, Server]]:
     before = sys.getswitchinterval()
-    door = Door(real_time())
-    with build_server(door.app, door.service.parts.ports.identifiers, threads=4) as server:
-        yield door, server
+    api = ApiHarness(real_time())
+    with build_server(api.app, api.service.parts.ports.identifiers, threads=4) as server:
+        yield api, server
     sys.setswitchinterval(before)
 
 
@@ -59,43 +59,43 @@ def exchanged(server: Server, raw: bytes) -> tuple[int, dict[str, str], bytes]:
     return int(first.split()[1]), headers, body
 
 
-def test_port_0_is_reported_and_answers(served: tuple[Door, Server]) -> None:
-    door, server = served
+def test_port_0_is_reported_and_answers(served: tuple[ApiHarness, Server]) -> None:
+    api, server = served
     assert server.port > 0 and server.url == f"http://127.0.0.1:{server.port}"
-    response, body = ask(server, "GET", "/v2/partners/config", Authorization=door.basic())
-    assert response.status == 200 and json.loads(body)["appId"] == door.app_row.id
+    response, body = ask(server, "GET", "/v2/partners/config", Authorization=api.basic())
+    assert response.status == 200 and json.loads(body)["appId"] == api.app_row.id
     assert "waitress" not in str(response.headers).lower()
 
 
-def test_an_encoded_slash_in_a_path_is_404(served: tuple[Door, Server]) -> None:
-    door, server = served
+def test_an_encoded_slash_in_a_path_is_404(served: tuple[ApiHarness, Server]) -> None:
+    api, server = served
     for path in ("/v2%2Fpartners/config", "/v2/partners%2fconfig", "/healthz%2F"):
-        response, body = ask(server, "GET", path, Authorization=door.basic())
+        response, body = ask(server, "GET", path, Authorization=api.basic())
         assert (response.status, json.loads(body)["error"]["code"]) == (404, "route_not_found")
 
 
-def test_slashes_before_a_path_are_part_of_it(served: tuple[Door, Server]) -> None:
-    door, server = served
+def test_slashes_before_a_path_are_part_of_it(served: tuple[ApiHarness, Server]) -> None:
+    api, server = served
     for path, status in (("/v2/accounts", 200), ("//v2/accounts", 404), ("///v2/accounts", 404)):
-        response, body = ask(server, "GET", path, Authorization=door.basic())
+        response, body = ask(server, "GET", path, Authorization=api.basic())
         assert response.status == status, body
 
 
-def test_a_body_goes_in_and_comes_back(served: tuple[Door, Server]) -> None:
-    door, server = served
+def test_a_body_goes_in_and_comes_back(served: tuple[ApiHarness, Server]) -> None:
+    api, server = served
     headers = {
-        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
+        "Authorization": api.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
     }  # fmt: skip
     response, body = ask(server, "POST", "/v2/things", b'{"name": "a"}', **headers)
     assert (response.status, json.loads(body)["name"]) == (201, "a")
 
 
-def test_a_chunked_body_goes_in(served: tuple[Door, Server]) -> None:
-    door, server = served
+def test_a_chunked_body_goes_in(served: tuple[ApiHarness, Server]) -> None:
+    api, server = served
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     for key, size, status in (("small", 1, 201), ("large", 70_000, 413)):
         headers = {
-            "Authorization": door.basic(), "Content-Type": "application/json",
+            "Authorization": api.basic(), "Content-Type": "application/json",
             "Idempotency-Key": key,
         }  # fmt: skip
         pieces = iter([b'{"name":', b" " * size, b'"a"}'])
@@ -105,16 +105,16 @@ def test_a_chunked_body_goes_in(served: tuple[Door, Server]) -> None:
     connection.close()
 
 
-def test_head_has_no_body(served: tuple[Door, Server]) -> None:
+def test_head_has_no_body(served: tuple[ApiHarness, Server]) -> None:
     _, server = served
     response, body = ask(server, "HEAD", "/healthz")
     assert (response.status, body) == (200, b"")
 
 
-def test_65_kib_are_answered_by_the_application(served: tuple[Door, Server]) -> None:
-    door, server = served
+def test_65_kib_are_answered_by_the_application(served: tuple[ApiHarness, Server]) -> None:
+    api, server = served
     headers = {
-        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
+        "Authorization": api.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
     }  # fmt: skip
     response, body = ask(server, "POST", "/v2/things", b" " * 66_560, **headers)
     assert response.status == 413
@@ -135,7 +135,7 @@ def test_65_kib_are_answered_by_the_application(served: tuple[Door, Server]) -> 
     ],
 )
 def test_what_the_server_refuses_itself_looks_like_ours(
-    served: tuple[Door, Server], raw: bytes, status: int, code: str
+    served: tuple[ApiHarness, Server], raw: bytes, status: int, code: str
 ) -> None:
     seen, headers, body = exchanged(served[1], raw)
     assert (seen, json.loads(body)["error"]["code"]) == (status, code)
@@ -143,12 +143,12 @@ def test_what_the_server_refuses_itself_looks_like_ours(
     assert headers["service-version"] == "2026-09-09"
 
 
-def test_threads_switch_often(served: tuple[Door, Server]) -> None:
+def test_threads_switch_often(served: tuple[ApiHarness, Server]) -> None:
     ask(served[1], "GET", "/healthz")
     assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
 
 
-def hold_writes(door: Door) -> tuple[dict[str, str], threading.Event, threading.Event]:
+def hold_writes(api: ApiHarness) -> tuple[dict[str, str], threading.Event, threading.Event]:
     """Let writes wait: their headers, whether one is inside, and what lets it go on."""
     inside, go = threading.Event(), threading.Event()
 
@@ -156,16 +156,16 @@ def hold_writes(door: Door) -> tuple[dict[str, str], threading.Event, threading.
         inside.set()
         assert go.wait(10)
 
-    door.service.things.before = wait
+    api.service.things.before = wait
     headers = {
-        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
+        "Authorization": api.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
     }  # fmt: skip
     return headers, inside, go
 
 
-def test_what_was_begun_is_finished_before_the_end(served: tuple[Door, Server]) -> None:
-    door, server = served
-    headers, inside, go = hold_writes(door)
+def test_what_was_begun_is_finished_before_the_end(served: tuple[ApiHarness, Server]) -> None:
+    api, server = served
+    headers, inside, go = hold_writes(api)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(ask, server, "POST", "/v2/things", b'{"name": "a"}', **headers)
         assert inside.wait(10)
@@ -185,25 +185,25 @@ def test_what_was_begun_is_finished_before_the_end(served: tuple[Door, Server]) 
 
 
 def test_liveness_is_answered_while_every_thread_is_busy() -> None:
-    door = Door(real_time())
-    headers, inside, go = hold_writes(door)
+    api = ApiHarness(real_time())
+    headers, inside, go = hold_writes(api)
     with (
-        build_server(door.app, door.service.parts.ports.identifiers, threads=1) as server,
+        build_server(api.app, api.service.parts.ports.identifiers, threads=1) as server,
         ThreadPoolExecutor(2) as pool,
     ):
         busy = pool.submit(ask, server, "POST", "/v2/things", b'{"name": "a"}', **headers)
         assert inside.wait(10)
-        queued = pool.submit(ask, server, "GET", "/v2/things", Authorization=door.basic())
+        queued = pool.submit(ask, server, "GET", "/v2/things", Authorization=api.basic())
         assert ask(server, "GET", "/healthz")[0].status == 200
         assert not (busy.done() or queued.done())
         go.set()
         assert busy.result(10)[0].status == 201
 
 
-def test_a_taken_port_is_an_os_error(served: tuple[Door, Server]) -> None:
-    door, server = served
+def test_a_taken_port_is_an_os_error(served: tuple[ApiHarness, Server]) -> None:
+    api, server = served
     with pytest.raises(OSError):
-        build_server(door.app, door.service.parts.ports.identifiers, port=server.port)
+        build_server(api.app, api.service.parts.ports.identifiers, port=server.port)
 
 
 def closed_at_once(server: Server) -> bool:
@@ -233,7 +233,9 @@ class FullSystem:
 
 
 def test_a_connection_that_the_system_cannot_wait_for_ends_alone(
-    served: tuple[Door, Server], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    served: tuple[ApiHarness, Server],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     _, server = served
     system = FullSystem(monkeypatch)
@@ -246,7 +248,9 @@ def test_a_connection_that_the_system_cannot_wait_for_ends_alone(
 
 
 def test_a_connection_that_cannot_be_made_ends_alone(
-    served: tuple[Door, Server], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    served: tuple[ApiHarness, Server],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     _, server = served
     with monkeypatch.context() as patch:
@@ -259,8 +263,8 @@ def test_a_connection_that_cannot_be_made_ends_alone(
 def test_a_server_that_cannot_listen_yet_tries_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    door = Door(real_time())
-    server = build_server(door.app, door.service.parts.ports.identifiers, threads=1)
+    api = ApiHarness(real_time())
+    server = build_server(api.app, api.service.parts.ports.identifiers, threads=1)
     FullSystem(monkeypatch).times = 1
     with server:
         assert ask(server, "GET", "/healthz")[0].status == 200
@@ -268,7 +272,7 @@ def test_a_server_that_cannot_listen_yet_tries_again(
 
 
 def test_a_fault_in_letting_in_does_not_end_the_listening(
-    served: tuple[Door, Server], monkeypatch: pytest.MonkeyPatch
+    served: tuple[ApiHarness, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, server = served
     with monkeypatch.context() as patch:
@@ -280,7 +284,7 @@ def test_a_fault_in_letting_in_does_not_end_the_listening(
 
 
 def test_an_answer_without_a_body_does_not_end_its_connection(
-    served: tuple[Door, Server],
+    served: tuple[ApiHarness, Server],
 ) -> None:
     _, server = served
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:

@@ -11,7 +11,7 @@ import pytest
 from payments_core_http import serving
 from payments_core_http.authentication import ENVIRONMENT_KEY
 from payments_core_http.serving import Callers, build_server
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 from tests.http.public_shop import BODY, ORIGIN, Shop
 
 PEER = "192.0.2.1"
@@ -75,9 +75,9 @@ def test_a_bounded_number_of_tokens_is_remembered(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_server_learns_whose_a_token_is() -> None:
-    door = Door()
-    token = door.access_token(permissions=["payments:read"])
-    with build_server(door.app, door.service.parts.ports.identifiers) as server:
+    api = ApiHarness()
+    token = api.access_token(permissions=["payments:read"])
+    with build_server(api.app, api.service.parts.ports.identifiers) as server:
         headers = {"Authorization": f"Bearer {token}"}
         asked = urllib.request.Request(f"{server.url}/v2/client/me/payments", headers=headers)
         with urllib.request.urlopen(asked) as answer:

@@ -13,7 +13,7 @@ import pytest
 
 from payments_core.limiters.port import Limiter, PolicyCheck
 from payments_core_http.throttling import Throttle
-from tests.http.door import Seen
+from tests.http.api_harness import Seen
 from tests.http.public_shop import BODY, ORIGIN, SETTINGS
 from tests.http.throttling.test_throttling import Gate, details, rates
 

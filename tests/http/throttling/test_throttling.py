@@ -1,4 +1,4 @@
-"""Rate policies through the door (interface "Limits", contract §9)."""
+"""Rate policies over HTTP (interface "Limits", contract §9)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from payments_core_http.pages import routes as pages
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import PageRoute
 from payments_core_http.throttling import UNKNOWN_ADDRESSES, Throttle
+from tests.http.api_harness import ROWS, ApiHarness, Seen
 from tests.http.counting import CountingLimiter
-from tests.http.door import ROWS, Door, Seen
 
 ALICE = {"REMOTE_ADDR": "203.0.113.7"}
 BOB = {"REMOTE_ADDR": "203.0.113.8"}
@@ -43,8 +43,8 @@ SOCKET_PEERS = (
 """What servers call a peer at a Unix socket; None if they leave it out."""
 
 
-class Gate(Door):
-    """The door with rate policies, on a clock that stands."""
+class Gate(ApiHarness):
+    """The API with rate policies, on a clock that stands."""
 
     def __init__(
         self,
@@ -107,8 +107,8 @@ class TestHeaders:
         assert again.headers["idempotent-replayed"] == "true"
         assert [rates(seen)[1] for seen in (first, again, wrong)] == ["69", "68", "67"]
 
-    def test_without_a_limiter_there_are_none(self, door: Door) -> None:
-        assert not [name for name in door.call("GET", "/v2/things").headers if "rate" in name]
+    def test_without_a_limiter_there_are_none(self, api: ApiHarness) -> None:
+        assert not [name for name in api.call("GET", "/v2/things").headers if "rate" in name]
 
 
 class TestPolicies:

@@ -18,7 +18,7 @@ from typing import Any
 
 from payments_core.assets import asset_of
 from payments_core.evolve import evolve
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 from tests.http.seen import Seen
 from tests.quote_payer import ask_to_settle
 from tests.signers import EvmWallet
@@ -55,18 +55,18 @@ def read_files() -> Mapping[str, Any]:
 
 
 class Player:
-    """Sends a file's requests to a door, and compares what is answered."""
+    """Sends a file's requests to an API, and compares what is answered."""
 
-    def __init__(self, door: Door) -> None:
-        self.door = door
-        self._bound: dict[str, str] = {"own": door.account_id}
+    def __init__(self, api: ApiHarness) -> None:
+        self.api = api
+        self._bound: dict[str, str] = {"own": api.account_id}
 
     def play(self, exchange: Mapping[str, Any]) -> Seen:
         """Send one request. Fails where the answer is not the one that is written."""
         self._prepare(exchange)
         body = exchange.get("body")
         credential = exchange.get("credential", "secret")
-        seen = self.door.call(
+        seen = self.api.call(
             exchange["method"],
             self._filled(exchange["target"]),
             None if body is None else self._filled(body),
@@ -86,9 +86,9 @@ class Player:
 
     def _prepare(self, exchange: Mapping[str, Any]) -> None:
         """What is otherwise from now on: the app's products, the chains that are served."""
-        service = self.door.service
+        service = self.api.service
         if "products" in exchange:
-            service.tenants.set_products(self.door.partition, exchange["products"])
+            service.tenants.set_products(self.api.partition, exchange["products"])
         if "stored" in exchange:  # the bytes that were counted last, which are the limit
             self._fill(exchange["stored"])
         if "without" in exchange:  # what the deployment has no adapter for
@@ -106,7 +106,7 @@ class Player:
         if "owner of" in exchange:  # signs that the vault is to enable its module
             vault = self._filled(exchange["owner of"])
             tokens = (asset_of(BASE, "USDC").address,)
-            asked = ask_for_module(service.chains[BASE], self.door.partition, vault, tokens, OWNER)
+            asked = ask_for_module(service.chains[BASE], self.api.partition, vault, tokens, OWNER)
             self._bound |= {
                 "module": asked["module"],
                 "calldata": asked["txData"]["data"],
@@ -114,21 +114,21 @@ class Player:
             }
 
     def _fill(self, stored: int) -> None:
-        service, partition = self.door.service, self.door.partition
+        service, partition = self.api.service, self.api.partition
         service.tenants.set_storage_limit(partition, stored)
         environment = service.tenants.get_environment(partition)
         counted = evolve(environment, stored_bytes=stored, counted_at=environment.updated_at)
         service.parts.ports.storage.transact(partition, lambda tx: tx.replace(counted))
 
     def _sign_settlement(self, quote: str, nonce: int = 1, seconds: int = 600) -> None:
-        deadline = self.door.service.parts.ports.clock.now() // 1_000 + seconds
+        deadline = self.api.service.parts.ports.clock.now() // 1_000 + seconds
         asked = ask_to_settle(OWNER, self._bound["vault"], quote, deadline, nonce)
         self._bound |= {"deadline": str(deadline), "signature": asked["signature"], "signs": quote}
 
     def _offer(self) -> Any:
         """An option of the vault for the quote that was signed last, by the client interface."""
         path = f"/v2/client/me/payments/{self._payment_id}/options"
-        seen = self.door.call("POST", path, auth=self._access, headers=self._payment_secret)
+        seen = self.api.call("POST", path, auth=self._access, headers=self._payment_secret)
         assert seen.status == 201, seen.body
         return seen.json["option"]
 
@@ -137,16 +137,16 @@ class Player:
         path = f"/v2/client/me/payments/{self._payment_id}/options/{option['id']}/authorize"
         proof = {"type": "managed_authorization", "authorization": "approved"}
         body = {"actionId": option["execution"]["actionId"], "proof": proof}
-        seen = self.door.call(
+        seen = self.api.call(
             "POST", path, body, auth=self._access, headers=self._payment_secret, key="authorize"
         )
         assert seen.status == 200, seen.body
 
     @property
     def _payment_id(self) -> str:
-        authority = self.door.service.tenants.system_authority(self.door.partition)
+        authority = self.api.service.tenants.system_authority(self.api.partition)
         return (
-            self.door.service.acting_as(authority)
+            self.api.service.acting_as(authority)
             .legacy.read_quote(self._bound["signs"])
             .quote.payment_id
         )
@@ -154,36 +154,36 @@ class Player:
     @property
     def _access(self) -> str:
         permissions = ["payments:read", "vault_payments:write"]
-        return "Bearer " + self.door.access_token(permissions=permissions)
+        return "Bearer " + self.api.access_token(permissions=permissions)
 
     @property
     def _payment_secret(self) -> dict[str, str]:
-        return {"X-Service-Payment-Secret": self.door.payment_secret(self._payment_id)}
+        return {"X-Service-Payment-Secret": self.api.payment_secret(self._payment_id)}
 
     def _lose_vault(self, chain_id: int) -> None:
         """As if the account were older than the deployment's service of that chain."""
-        service, partition = self.door.service, self.door.partition
+        service, partition = self.api.service, self.api.partition
         details = service.acting_as(service.tenants.system_authority(partition)).accounts.read(
-            self.door.account_id
+            self.api.account_id
         )
         [vault] = [one for one in details.vaults if one.chain_id == chain_id]
         service.parts.ports.storage.transact(partition, lambda tx: tx.delete(vault))
 
     def _credential(self, name: str) -> str | None:
-        door = self.door
+        api = self.api
         return {
-            "secret": door.basic(),
-            "restricted": door.basic(door.restricted_secret),
-            "app id": _encode(door.app_row.id),
-            "app id and colon": _encode(f"{door.app_row.id}:"),
+            "secret": api.basic(),
+            "restricted": api.basic(api.restricted_secret),
+            "app id": _encode(api.app_row.id),
+            "app id and colon": _encode(f"{api.app_row.id}:"),
         }.get(name)
 
     def _sdk_header(self, name: str) -> dict[str, str]:
         """The header of a publishable key, where that is the credential."""
         if name != "sdk key":
             return {}
-        door = self.door
-        _, key = door.service.tenants.create_key(door.partition, "publishable", "sdk")
+        api = self.api
+        _, key = api.service.tenants.create_key(api.partition, "publishable", "sdk")
         return {"x-sdk-key": key}
 
     def _bind(self, names: Mapping[str, str], answered: Any) -> None:

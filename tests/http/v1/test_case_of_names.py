@@ -12,7 +12,7 @@ import pytest
 
 from payments_core import NewAccount
 from payments_core_http.routes import ROUTES
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 
 FORMS = ("alice_b@shop", "ALICE_B@SHOP", "Alice_B@shop", "alice_b@Shop", "aLiCe_B@sHoP")
 SOURCE = {
@@ -62,29 +62,29 @@ def names_in(annotation: Any) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def door() -> Door:
-    door = Door()
-    door.service.acting_as(door.service.tenants.system_authority(door.partition)).accounts.create(
+def api() -> ApiHarness:
+    api = ApiHarness()
+    api.service.acting_as(api.service.tenants.system_authority(api.partition)).accounts.create(
         NewAccount(external_user_id="alice", subject_type="individual", username="Alice_B"),
     )
-    return door
+    return api
 
 
-def ask(door: Door, path: str, field: str, name: str) -> Any:
+def ask(api: ApiHarness, path: str, field: str, name: str) -> Any:
     """The answer to the credential that the route takes."""
     make = NAMED[path, field]
-    more: dict[str, Any] = {"auth": by_app_id(door) if path in PUBLIC else ""}
+    more: dict[str, Any] = {"auth": by_app_id(api) if path in PUBLIC else ""}
     if path == "/sdk/v1/get-deposit-address":
-        _, key = door.service.tenants.create_key(door.partition, "publishable", name[:20])
+        _, key = api.service.tenants.create_key(api.partition, "publishable", name[:20])
         more = {"auth": None, "headers": {"x-sdk-key": key}}
     if make is None:
-        return door.call("GET", f"{path}?{field}={quote(name)}", **more)
-    return door.call("POST", path, make(name), key=quote(f"{field}-{name}"), **more)
+        return api.call("GET", f"{path}?{field}={quote(name)}", **more)
+    return api.call("POST", path, make(name), key=quote(f"{field}-{name}"), **more)
 
 
-def by_app_id(door: Door) -> str:
+def by_app_id(api: ApiHarness) -> str:
     """The credential of the app id alone."""
-    return "Basic " + b64encode(f"{door.app_row.id}:".encode()).decode()
+    return "Basic " + b64encode(f"{api.app_row.id}:".encode()).decode()
 
 
 def test_every_field_that_names_an_account_is_tried() -> None:
@@ -99,26 +99,26 @@ def test_every_field_that_names_an_account_is_tried() -> None:
 
 
 @pytest.mark.parametrize(("path", "field"), NAMED)
-def test_a_name_is_found_in_any_case(door: Door, path: str, field: str) -> None:
+def test_a_name_is_found_in_any_case(api: ApiHarness, path: str, field: str) -> None:
     for form in FORMS:
         name = form.partition("@")[0] if field == "username" else form
-        seen = ask(door, path, field, name)
+        seen = ask(api, path, field, name)
         assert seen.status < 300, (name, seen.body)
     # U+212A and U+017F become ASCII letters by Unicode's rules: they are other names.
     others = ["bob", "alice_\N{LATIN SMALL LETTER LONG S}"] if field == "username" else [
         "bob@shop", "alice_b@shops", "alice_b@\N{LATIN SMALL LETTER LONG S}hop", "alice_b @shop",
     ]  # fmt: skip
     for name in others:
-        seen = ask(door, path, field, name)
+        seen = ask(api, path, field, name)
         assert seen.status in (400, 404), (name, seen.body)
 
 
-def test_a_taken_username_is_taken_in_any_case(door: Door) -> None:
+def test_a_taken_username_is_taken_in_any_case(api: ApiHarness) -> None:
     for form in FORMS:
         name = form.partition("@")[0]
         target = f"/sdk/v1/check-username?username={name}"
-        seen = door.call("GET", target, auth=by_app_id(door))
+        seen = api.call("GET", target, auth=by_app_id(api))
         assert seen.json["data"]["available"] is False
         body = {"externalUserId": form, "subjectType": "individual", "username": name}
-        assert door.call("POST", "/v2/accounts", body).code == "username_taken"
-        assert door.call("POST", "/sdk/v1/register", {"username": name}).status == 409
+        assert api.call("POST", "/v2/accounts", body).code == "username_taken"
+        assert api.call("POST", "/sdk/v1/register", {"username": name}).status == 409

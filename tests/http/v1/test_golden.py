@@ -17,7 +17,7 @@ FILES = read_files()
 
 @pytest.mark.parametrize("file", FILES.values(), ids=FILES.keys())
 def test_each_exchange_is_as_it_is_written(file: Any) -> None:
-    player = Player(Checkout(MemoryStorage()).door)
+    player = Player(Checkout(MemoryStorage()).api)
     for exchange in file["exchanges"]:
         player.play(exchange)
 

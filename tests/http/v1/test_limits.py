@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from tests.http.door import Seen
+from tests.http.api_harness import Seen
 from tests.http.throttling.test_throttling import Gate
 
 

@@ -1,4 +1,4 @@
-"""`settle` at the door: what the payer's wallet did not sign pays nothing; what it did, once."""
+"""`settle` over HTTP: what the payer's wallet did not sign pays nothing; what it did, once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Counter:
 
     def __init__(self) -> None:
         self.checkout = Checkout(MemoryStorage())
-        self.door = self.checkout.door
+        self.api = self.checkout.api
         self.link(PAYER, self.checkout.payer)
         self.link(STRANGER, self.checkout.merchant)
         self.vault = self.vault_of(self.checkout.payer)
@@ -33,7 +33,7 @@ class Counter:
     @property
     def app_id(self) -> str:
         """The header of the app id alone."""
-        return "Basic " + base64.b64encode(self.door.app_row.id.encode()).decode()
+        return "Basic " + base64.b64encode(self.api.app_row.id.encode()).decode()
 
     @property
     def deadline(self) -> int:
@@ -45,10 +45,10 @@ class Counter:
             "userId": account_id, "address": wallet.address, "chainType": "evm",
             "message": text, "signature": wallet.sign(text),
         }  # fmt: skip
-        assert self.door.call("POST", "/sdk/v1/add-address", body).status == 200
+        assert self.api.call("POST", "/sdk/v1/add-address", body).status == 200
 
     def vault_of(self, account_id: str) -> str:
-        user = self.door.call("GET", f"/sdk/v1/get-user?userId={account_id}").json["data"]
+        user = self.api.call("GET", f"/sdk/v1/get-user?userId={account_id}").json["data"]
         return str(user["vaultAddress"])
 
     def ask(self, amount: int = 25) -> str:
@@ -57,7 +57,7 @@ class Counter:
             "amount": amount, "userId": self.checkout.payer, "sourceChainId": BASE,
             "destinationUserId": self.checkout.merchant, "destinationChainID": BASE,
         }  # fmt: skip
-        seen = self.door.call("POST", "/sdk/v1/quote", body, auth=self.app_id)
+        seen = self.api.call("POST", "/sdk/v1/quote", body, auth=self.app_id)
         return str(seen.json["data"]["quoteData"]["quoteId"])
 
     def body(self, **more: Any) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Counter:
         return deepcopy(ask_to_settle(PAYER, **asked))
 
     def send(self, body: Any, **more: Any) -> Seen:
-        return self.door.call("POST", "/sdk/v1/settle", body, auth=self.app_id, **more)
+        return self.api.call("POST", "/sdk/v1/settle", body, auth=self.app_id, **more)
 
     @property
     def reserved(self) -> str:
@@ -83,15 +83,15 @@ def test_what_is_signed_by_the_payer_is_settled_in_v1_and_in_v2(counter: Counter
     assert counter.reserved == "25000000"
     counter.checkout.advance(60)
     id = seen.json["data"]["transactionId"]
-    found = counter.door.call("GET", f"/sdk/v1/get-transaction?transactionId={id}").json["data"]
+    found = counter.api.call("GET", f"/sdk/v1/get-transaction?transactionId={id}").json["data"]
     assert (found["type"], found["status"], found["amount"]) == ("settlement", "completed", "25.00")
     assert found["from"]["userId"] == counter.checkout.payer
     done = f"/sdk/v1/verify-transfer?quoteId={counter.quote}"
-    seen = counter.door.call("GET", done, auth=counter.app_id)
+    seen = counter.api.call("GET", done, auth=counter.app_id)
     assert seen.json["data"] == {"isTransferDone": True}
     path = f"/v2/payments?accountId={counter.checkout.merchant}"
-    [payment] = counter.door.call("GET", path).json["data"]
-    session = counter.door.call("GET", f"/v2/sessions/{payment['sessionId']}").json
+    [payment] = counter.api.call("GET", path).json["data"]
+    session = counter.api.call("GET", f"/v2/sessions/{payment['sessionId']}").json
     assert (payment["status"], session["status"]) == ("succeeded", "settled")
 
 

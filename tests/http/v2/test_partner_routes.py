@@ -29,7 +29,7 @@ class TestAccounts:
             "settlement": {"chainId": 137, "assetSymbol": "USDC"},
             "metadata": {"tier": 1},
         }
-        seen = checkout.door.call("POST", "/v2/accounts", body)
+        seen = checkout.api.call("POST", "/v2/accounts", body)
         assert seen.status == 201
         account = seen.json
         assert account["id"] == account["accountId"]
@@ -39,7 +39,7 @@ class TestAccounts:
         [wallet] = account["wallets"]
         assert (wallet["address"], wallet["verified"]) == (CHECKSUMMED, False)
         assert account["kyc"] == {"status": "not_started"}
-        assert checkout.door.call("GET", f"/v2/accounts/{account['id']}").json == account
+        assert checkout.api.call("GET", f"/v2/accounts/{account['id']}").json == account
 
     def test_every_fault_is_named_at_once(self, checkout: Checkout) -> None:
         body = {
@@ -49,7 +49,7 @@ class TestAccounts:
             "wallets": [{"address": "0x12", "chainType": "evm"}, {"chainType": "evm"}],
             "age": 7,
         }
-        seen = checkout.door.call("POST", "/v2/accounts", body)
+        seen = checkout.api.call("POST", "/v2/accounts", body)
         assert seen.status == 400
         assert set(seen.faults) == {
             "externalUserId", "subjectType", "username", "wallets[0].address", "wallets[1].address",
@@ -70,28 +70,28 @@ class TestAccounts:
         self, checkout: Checkout, more: dict[str, Any], status: int, code: str
     ) -> None:
         body = {"externalUserId": "new", "subjectType": "individual", **more}
-        seen = checkout.door.call("POST", "/v2/accounts", body)
+        seen = checkout.api.call("POST", "/v2/accounts", body)
         assert (seen.status, seen.code) == (status, code)
-        assert not checkout.door.call("GET", "/v2/accounts?externalUserId=new").json["data"]
+        assert not checkout.api.call("GET", "/v2/accounts?externalUserId=new").json["data"]
 
     def test_a_patch_changes_what_it_names_and_null_clears(self, checkout: Checkout) -> None:
         path = f"/v2/accounts/{checkout.payer}"
         patch = {"email": "a@b.example", "metadata": {"a": 1}}
-        assert checkout.door.call("PATCH", path, patch).json["email"] == "a@b.example"
-        changed = checkout.door.call("PATCH", path, {"email": None}).json
+        assert checkout.api.call("PATCH", path, patch).json["email"] == "a@b.example"
+        changed = checkout.api.call("PATCH", path, {"email": None}).json
         assert (changed["email"], changed["metadata"]) == (None, {"a": 1})
-        assert checkout.door.call("PATCH", path, {"status": "closed"}).status == 200
-        seen = checkout.door.call("PATCH", path, {"status": "active"})
+        assert checkout.api.call("PATCH", path, {"status": "closed"}).status == 200
+        seen = checkout.api.call("PATCH", path, {"status": "active"})
         assert (seen.status, seen.code) == (409, "invalid_state")
 
     def test_a_suspended_payer_cannot_pay_and_a_suspended_recipient_not_be_paid(
         self, checkout: Checkout
     ) -> None:
         payment = checkout.create().json
-        checkout.door.call("PATCH", f"/v2/accounts/{checkout.payer}", {"status": "suspended"})
+        checkout.api.call("PATCH", f"/v2/accounts/{checkout.payer}", {"status": "suspended"})
         seen = checkout.pay(payment)
         assert (seen.status, seen.code) == (403, "account_suspended")
-        checkout.door.call("PATCH", f"/v2/accounts/{checkout.merchant}", {"status": "suspended"})
+        checkout.api.call("PATCH", f"/v2/accounts/{checkout.merchant}", {"status": "suspended"})
         seen = checkout.create(key="again")
         assert (seen.status, seen.code) == (422, "destination_not_allowed")
 
@@ -123,7 +123,7 @@ class TestPayments:
     ) -> None:
         seen = checkout.create(**more)
         assert (seen.status, seen.code) == (status, code)
-        assert not checkout.door.call("GET", "/v2/payments").json["data"]
+        assert not checkout.api.call("GET", "/v2/payments").json["data"]
         assert checkout.create().status == 201  # a failure stored nothing under the key
 
     def test_settlement_preferences_choose_chain_and_asset(self, checkout: Checkout) -> None:
@@ -138,14 +138,14 @@ class TestPayments:
         seen: list[str] = []
         cursor = ""
         for _ in range(3):
-            page = checkout.door.call("GET", f"/v2/payments?limit=2{cursor}").json
+            page = checkout.api.call("GET", f"/v2/payments?limit=2{cursor}").json
             seen += [payment["id"] for payment in page["data"]]
             cursor = f"&cursor={page['nextCursor']}"
         assert not page["hasNextPage"]
         assert sorted(seen) == sorted(ids)
-        filtered = checkout.door.call("GET", "/v2/payments?reference=r1&status=awaiting_payment")
+        filtered = checkout.api.call("GET", "/v2/payments?reference=r1&status=awaiting_payment")
         assert {payment["id"] for payment in filtered.json["data"]} == {ids[1], ids[3]}
-        none = checkout.door.call("GET", "/v2/payments?createdBefore=2020-01-01T00:00:00Z")
+        none = checkout.api.call("GET", "/v2/payments?createdBefore=2020-01-01T00:00:00Z")
         assert none.json["data"] == []
 
     @pytest.mark.parametrize(
@@ -161,31 +161,31 @@ class TestPayments:
         ],
     )
     def test_a_wrong_query_is_refused_by_name(self, checkout: Checkout, query: str) -> None:
-        seen = checkout.door.call("GET", f"/v2/payments?{query}")
+        seen = checkout.api.call("GET", f"/v2/payments?{query}")
         assert seen.status == 400
         assert set(seen.faults) == {query.partition("=")[0]}
 
     def test_a_cursor_of_another_list_is_refused(self, checkout: Checkout) -> None:
         for n in range(3):
             checkout.create(key=f"k{n}")
-        cursor = checkout.door.call("GET", "/v2/payments?limit=1").json["nextCursor"]
+        cursor = checkout.api.call("GET", "/v2/payments?limit=1").json["nextCursor"]
         for target in (
             f"/v2/accounts?limit=1&cursor={cursor}",
             f"/v2/payments?limit=1&status=succeeded&cursor={cursor}",
             f"/v2/payments?limit=1&cursor={cursor[:-1]}",
         ):
-            seen = checkout.door.call("GET", target)
+            seen = checkout.api.call("GET", target)
             assert (seen.status, set(seen.faults)) == (400, {"cursor"})
 
     def test_a_cancelled_payment_takes_no_action(self, checkout: Checkout) -> None:
         payment = checkout.create().json
         option = checkout.option(payment)
         cancel = f"/v2/payments/{payment['id']}/cancel"
-        cancelled = checkout.door.call("POST", cancel).json
+        cancelled = checkout.api.call("POST", cancel).json
         assert cancelled["status"] == "cancelled"
         assert cancelled["options"][0]["option"]["status"] == "cancelled"
         for seen in (
-            checkout.door.call("POST", cancel),
+            checkout.api.call("POST", cancel),
             checkout.pay(payment),
             checkout.authorize(payment, option),
         ):
@@ -202,14 +202,14 @@ class TestPayments:
             assert (seen.status, seen.code) == (422, "payment_expired")
 
     def test_another_tenants_payment_looks_like_none(self, checkout: Checkout) -> None:
-        tenants = checkout.door.service.tenants
+        tenants = checkout.api.service.tenants
         other = tenants.create_app("Other", "other")
         _, secret = tenants.create_key(other.environments["sandbox"], "standard", "k")
-        auth = checkout.door.basic(secret, other.id)
+        auth = checkout.api.basic(secret, other.id)
         payment = checkout.create().json
-        known = checkout.door.call("GET", f"/v2/payments/{payment['id']}", auth=auth)
-        missing = checkout.door.call("GET", "/v2/payments/payment_" + "x" * 24, auth=auth)
-        malformed = checkout.door.call("GET", "/v2/payments/nonsense", auth=auth)
+        known = checkout.api.call("GET", f"/v2/payments/{payment['id']}", auth=auth)
+        missing = checkout.api.call("GET", "/v2/payments/payment_" + "x" * 24, auth=auth)
+        malformed = checkout.api.call("GET", "/v2/payments/nonsense", auth=auth)
         bodies = [seen.json for seen in (known, missing, malformed)]
         for body in bodies:
             del body["error"]["details"]["requestId"]
@@ -219,23 +219,23 @@ class TestPayments:
 
 class TestConsole:
     def create(self, checkout: Checkout, **more: Any) -> Any:
-        door = checkout.door
-        path = f"/v2/console/apps/{door.app_row.id}/environments/{door.partition}/webhooks"
-        return door.call("POST", path, {"url": "https://example.com/hook", **more})
+        api = checkout.api
+        path = f"/v2/console/apps/{api.app_row.id}/environments/{api.partition}/webhooks"
+        return api.call("POST", path, {"url": "https://example.com/hook", **more})
 
     def test_an_endpoint_lives_from_creation_to_archive(self, checkout: Checkout) -> None:
         made = self.create(checkout, subscribedEvents=["payment.succeeded"]).json
         assert set(made) == {"webhookEndpoint", "signingSecret"}
         endpoint = made["webhookEndpoint"]
         path = f"/v2/console/webhooks/{endpoint['id']}"
-        listed = checkout.door.call("GET", "/v2/console/webhooks").json
+        listed = checkout.api.call("GET", "/v2/console/webhooks").json
         assert listed["webhookEndpoints"] == [endpoint]
         assert {"name", "meaning", "fields", "emitted"} == set(listed["eventCatalog"][0])
         assert listed["deliveryPolicy"]["maxAttempts"] == 10
-        rotated = checkout.door.call("POST", f"{path}/rotate-secret").json
+        rotated = checkout.api.call("POST", f"{path}/rotate-secret").json
         assert rotated["signingSecret"] != made["signingSecret"]
-        assert checkout.door.call("PATCH", path, {"status": "archived"}).status == 200
-        seen = checkout.door.call("PATCH", path, {"status": "active"})
+        assert checkout.api.call("PATCH", path, {"status": "archived"}).status == 200
+        seen = checkout.api.call("PATCH", path, {"status": "active"})
         assert (seen.status, seen.code) == (409, "invalid_state")
 
     def test_one_active_endpoint_per_url(self, checkout: Checkout) -> None:
@@ -251,19 +251,19 @@ class TestConsole:
         assert (seen.status, seen.code) == (422, "webhook_url_not_allowed")
 
     def test_the_console_needs_both_scopes(self, checkout: Checkout) -> None:
-        tenants = checkout.door.service.tenants
+        tenants = checkout.api.service.tenants
         _, secret = tenants.create_key(
-            checkout.door.partition, "restricted", "half", scopes=["v2:webhooks"]
+            checkout.api.partition, "restricted", "half", scopes=["v2:webhooks"]
         )
-        seen = checkout.door.call("GET", "/v2/console/webhooks", auth=checkout.door.basic(secret))
+        seen = checkout.api.call("GET", "/v2/console/webhooks", auth=checkout.api.basic(secret))
         assert (seen.status, seen.code) == (403, "insufficient_permissions")
 
 
 class TestSandbox:
     def test_it_shows_its_clock_and_chains_and_mines(self, checkout: Checkout) -> None:
-        before = checkout.door.call("GET", "/v2/sandbox").json
+        before = checkout.api.call("GET", "/v2/sandbox").json
         assert {chain["chainId"] for chain in before["chains"]} == {1, 10, 137, 8453, 42161}
-        mined = checkout.door.call("POST", "/v2/sandbox/blocks", {"chainId": BASE, "count": 7})
+        mined = checkout.api.call("POST", "/v2/sandbox/blocks", {"chainId": BASE, "count": 7})
         assert {chain["networkKind"] for chain in before["chains"]} == {"simulated"}
         [base] = [chain for chain in before["chains"] if chain["chainId"] == BASE]
         assert mined.json["latest"]["number"] == base["latest"]["number"] + 7
@@ -272,8 +272,8 @@ class TestSandbox:
     def test_funding_with_one_key_credits_once(self, checkout: Checkout) -> None:
         body = {"chainId": BASE, "assetSymbol": "USDC", "amount": "5"}
         path = f"/v2/sandbox/accounts/{checkout.merchant}/fund"
-        first = checkout.door.call("POST", path, body, key="k")
-        again = checkout.door.call("POST", path, body, key="k")
+        first = checkout.api.call("POST", path, body, key="k")
+        again = checkout.api.call("POST", path, body, key="k")
         assert first.body == again.body
         assert checkout.available(checkout.merchant) == ("5.00", "0")
 
@@ -284,36 +284,36 @@ class TestSandbox:
         assert before < after == moved["now"]
 
     def test_with_a_second_app_there_is_no_sandbox(self, checkout: Checkout) -> None:
-        checkout.door.service.tenants.create_app("Other", "other")
+        checkout.api.service.tenants.create_app("Other", "other")
         for method, path, body in (
             ("GET", "/v2/sandbox", None),
             ("POST", "/v2/sandbox/run", None),
             ("POST", "/v2/sandbox/clock", {"advanceSeconds": 1}),
             ("POST", "/v2/sandbox/blocks", {"chainId": BASE}),
         ):
-            seen = checkout.door.call(method, path, body)
+            seen = checkout.api.call(method, path, body)
             assert (seen.status, seen.code) == (404, "not_found")
         assert checkout.fund(checkout.payer, "1").status == 404
 
     def test_a_restricted_key_has_no_sandbox(self, checkout: Checkout) -> None:
-        auth = checkout.door.basic(checkout.door.restricted_secret)
-        seen = checkout.door.call("POST", "/v2/sandbox/run", auth=auth)
+        auth = checkout.api.basic(checkout.api.restricted_secret)
+        seen = checkout.api.call("POST", "/v2/sandbox/run", auth=auth)
         assert (seen.status, seen.code) == (403, "insufficient_permissions")
 
 
 def test_a_slash_too_many_is_not_a_route(checkout: Checkout) -> None:
-    seen = checkout.door.call("GET", "/v2/payments/")
+    seen = checkout.api.call("GET", "/v2/payments/")
     assert (seen.status, seen.code) == (404, "route_not_found")
 
 
 def test_null_is_absent_in_the_optional_fields_of_a_creation(checkout: Checkout) -> None:
     nothing = dict.fromkeys(("username", "email", "wallets", "settlement", "metadata"))
     body = {"externalUserId": "bare", "subjectType": "individual"}
-    made = checkout.door.call("POST", "/v2/accounts", {**body, **nothing})
+    made = checkout.api.call("POST", "/v2/accounts", {**body, **nothing})
     assert (made.status, made.json["wallets"]) == (201, [])
     session = {"accountId": made.json["id"], "externalUserId": None}
     optional = {"expiresInSeconds": None, "permissions": None}
-    seen = checkout.door.call("POST", "/v2/client-sessions", {**session, **optional})
+    seen = checkout.api.call("POST", "/v2/client-sessions", {**session, **optional})
     assert (seen.status, seen.json["permissions"]) == (201, ["account:read"])
-    refused = checkout.door.call("PATCH", f"/v2/accounts/{made.json['id']}", {"status": None})
+    refused = checkout.api.call("PATCH", f"/v2/accounts/{made.json['id']}", {"status": None})
     assert list(refused.faults) == ["status"]

@@ -11,17 +11,17 @@ import pytest
 
 from payments_core.validation.readers import JSON
 from payments_core_http.wire import json_text
-from tests.http.door import Door, MakeThing
+from tests.http.api_harness import ApiHarness, MakeThing
 
 
-def faults(door: Door, body: Any) -> dict[str, str]:
-    seen = door.make(body)
+def faults(api: ApiHarness, body: Any) -> dict[str, str]:
+    seen = api.make(body)
     assert (seen.status, seen.code) == (400, "validation_error"), seen.body
-    assert door.service.things.all(door.partition) == []
+    assert api.service.things.all(api.partition) == []
     return seen.faults
 
 
-def test_five_faults_name_five_paths_in_the_order_of_the_class(door: Door) -> None:
+def test_five_faults_name_five_paths_in_the_order_of_the_class(api: ApiHarness) -> None:
     body = {
         "surprise": 1,
         "parts": [{"address": "a"}, {"address": ""}],
@@ -29,7 +29,7 @@ def test_five_faults_name_five_paths_in_the_order_of_the_class(door: Door) -> No
         "count": "2",
         "name": "A",
     }
-    assert list(faults(door, body).items()) == [
+    assert list(faults(api, body).items()) == [
         ("name", "must be letters a to z"),
         ("count", "must be an integer within ±(2^53−1)"),
         ("parts[1].address", "must have 1 to 64 characters"),
@@ -87,8 +87,8 @@ def test_five_faults_name_five_paths_in_the_order_of_the_class(door: Door) -> No
         ("x" * 500, 1, "x" * 100 + "…"),
     ],
 )
-def test_a_wrong_value_names_its_path(door: Door, field: str, value: Any, path: str) -> None:
-    assert list(faults(door, {"name": "a", field: value})) == [path]
+def test_a_wrong_value_names_its_path(api: ApiHarness, field: str, value: Any, path: str) -> None:
+    assert list(faults(api, {"name": "a", field: value})) == [path]
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_a_wrong_value_names_its_path(door: Door, field: str, value: Any, path: 
         {"metadata": {}},
     ],
 )
-def test_a_right_body_is_taken(door: Door, body: dict[str, Any]) -> None:
-    assert door.make({"name": "a", **body}).status == 201
+def test_a_right_body_is_taken(api: ApiHarness, body: dict[str, Any]) -> None:
+    assert api.make({"name": "a", **body}).status == 201
 
 
 @pytest.mark.parametrize(
@@ -137,38 +137,38 @@ def test_a_right_body_is_taken(door: Door, body: dict[str, Any]) -> None:
         b"nul",
     ],
 )
-def test_what_is_not_json_is_invalid_json(door: Door, raw: bytes) -> None:
-    seen = door.call("POST", "/v2/things", raw=raw, key="k")
+def test_what_is_not_json_is_invalid_json(api: ApiHarness, raw: bytes) -> None:
+    seen = api.call("POST", "/v2/things", raw=raw, key="k")
     assert (seen.status, seen.code) == (400, "invalid_json")
-    assert door.service.things.all(door.partition) == []
+    assert api.service.things.all(api.partition) == []
 
 
 @pytest.mark.parametrize("raw", [b"[]", b'"a"', b"1", b"null", b"true", b"[" * 32 + b"]" * 32])
-def test_a_body_that_is_not_an_object_is_a_fault_at_the_top(door: Door, raw: bytes) -> None:
-    seen = door.call("POST", "/v2/things", raw=raw, key="k")
+def test_a_body_that_is_not_an_object_is_a_fault_at_the_top(api: ApiHarness, raw: bytes) -> None:
+    seen = api.call("POST", "/v2/things", raw=raw, key="k")
     assert (seen.code, seen.faults) == ("validation_error", {"": "must be an object"})
 
 
-def test_the_faults_of_one_answer_are_bounded(door: Door) -> None:
+def test_the_faults_of_one_answer_are_bounded(api: ApiHarness) -> None:
     body = {"name": "a", **{f"x{number}": 1 for number in range(1_000)}}
-    assert len(faults(door, body)) == 100
+    assert len(faults(api, body)) == 100
 
 
-def test_65_kib_are_too_many(door: Door) -> None:
-    seen = door.make({"name": "a", "note": "x" * 65 * 1024})
+def test_65_kib_are_too_many(api: ApiHarness) -> None:
+    seen = api.make({"name": "a", "note": "x" * 65 * 1024})
     assert (seen.status, seen.code) == (413, "payload_too_large")
     assert seen.json["error"]["details"]["limitBytes"] == 65_536
 
 
-def test_64_kib_are_not(door: Door) -> None:
+def test_64_kib_are_not(api: ApiHarness) -> None:
     body = json.dumps({"name": "a", "note": ""})
     body = body[:-2] + "x" * (65_536 - len(body)) + body[-2:]
-    assert door.call("POST", "/v2/things", raw=body.encode(), key="k").status == 201
+    assert api.call("POST", "/v2/things", raw=body.encode(), key="k").status == 201
 
 
-def test_a_body_without_a_length_is_read_only_to_the_limit(door: Door) -> None:
+def test_a_body_without_a_length_is_read_only_to_the_limit(api: ApiHarness) -> None:
     stream = io.BytesIO(b" " * 10_000_000)
-    seen = door.call(
+    seen = api.call(
         "POST", "/v2/things", key="k", valid=False,
         environ={
             "CONTENT_TYPE": "application/json", "HTTP_TRANSFER_ENCODING": "chunked",
@@ -179,27 +179,27 @@ def test_a_body_without_a_length_is_read_only_to_the_limit(door: Door) -> None:
     assert stream.tell() <= 65_536 + 1
 
 
-def test_a_chunked_body_is_read(door: Door) -> None:
+def test_a_chunked_body_is_read(api: ApiHarness) -> None:
     environ = {
         "CONTENT_TYPE": "application/json", "wsgi.input_terminated": True,
         "wsgi.input": io.BytesIO(b'{"name": "a"}'),
     }  # fmt: skip
-    seen = door.call("POST", "/v2/things", key="k", environ=environ, valid=False)
+    seen = api.call("POST", "/v2/things", key="k", environ=environ, valid=False)
     assert seen.status == 201
 
 
-def test_a_body_shorter_than_its_length_is_invalid(door: Door) -> None:
+def test_a_body_shorter_than_its_length_is_invalid(api: ApiHarness) -> None:
     environ = {"CONTENT_LENGTH": "60"}
-    seen = door.call(
+    seen = api.call(
         "POST", "/v2/things", key="k", raw=b'{"name": "a"}', environ=environ, valid=False
     )
     assert seen.code == "invalid_json"
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1" * 30, "１"])
-def test_a_length_that_is_not_a_number_is_refused(door: Door, length: str) -> None:
+def test_a_length_that_is_not_a_number_is_refused(api: ApiHarness, length: str) -> None:
     environ = {"CONTENT_LENGTH": length}
-    seen = door.call("POST", "/v2/things", key="k", raw=b"{}", environ=environ, valid=False)
+    seen = api.call("POST", "/v2/things", key="k", raw=b"{}", environ=environ, valid=False)
     assert (seen.status, seen.code) == (400, "validation_error")
 
 
@@ -211,8 +211,8 @@ def test_a_length_that_is_not_a_number_is_refused(door: Door, length: str) -> No
         "application/merge-patch+json", "text/json",
     ],
 )  # fmt: skip
-def test_another_content_type_is_415(door: Door, media_type: str | None) -> None:
-    seen = door.make(environ={"CONTENT_TYPE": media_type}, valid=False)
+def test_another_content_type_is_415(api: ApiHarness, media_type: str | None) -> None:
+    seen = api.make(environ={"CONTENT_TYPE": media_type}, valid=False)
     assert (seen.status, seen.code) == (415, "unsupported_media_type")
 
 
@@ -223,53 +223,53 @@ def test_another_content_type_is_415(door: Door, media_type: str | None) -> None
         'application/json;charset="UTF-8"',
     ],
 )  # fmt: skip
-def test_json_may_say_its_charset(door: Door, media_type: str) -> None:
-    assert door.make(environ={"CONTENT_TYPE": media_type}).status == 201
+def test_json_may_say_its_charset(api: ApiHarness, media_type: str) -> None:
+    assert api.make(environ={"CONTENT_TYPE": media_type}).status == 201
 
 
-def test_an_encoded_body_is_415(door: Door) -> None:
-    assert door.make(headers={"Content-Encoding": "gzip"}).status == 415
+def test_an_encoded_body_is_415(api: ApiHarness) -> None:
+    assert api.make(headers={"Content-Encoding": "gzip"}).status == 415
 
 
 class TestACallWithoutABody:
     """Close takes none."""
 
-    def close(self, door: Door, **more: Any) -> Any:
-        id = door.make().json["id"]
-        return door.call("POST", f"/v2/things/{id}/close", **more)
+    def close(self, api: ApiHarness, **more: Any) -> Any:
+        id = api.make().json["id"]
+        return api.call("POST", f"/v2/things/{id}/close", **more)
 
-    def test_needs_no_content_type(self, door: Door) -> None:
-        assert self.close(door, environ={"CONTENT_TYPE": "", "CONTENT_LENGTH": ""}).status == 200
+    def test_needs_no_content_type(self, api: ApiHarness) -> None:
+        assert self.close(api, environ={"CONTENT_TYPE": "", "CONTENT_LENGTH": ""}).status == 200
 
-    def test_may_say_its_length_is_nothing(self, door: Door) -> None:
+    def test_may_say_its_length_is_nothing(self, api: ApiHarness) -> None:
         environ = {"CONTENT_TYPE": "text/plain", "CONTENT_LENGTH": "0"}
-        assert self.close(door, environ=environ).status == 200
+        assert self.close(api, environ=environ).status == 200
 
-    def test_may_have_an_empty_object(self, door: Door) -> None:
-        assert self.close(door, body={}).status == 200
+    def test_may_have_an_empty_object(self, api: ApiHarness) -> None:
+        assert self.close(api, body={}).status == 200
 
-    def test_refuses_a_field(self, door: Door) -> None:
-        assert self.close(door, body={"force": True}).faults == {"force": "is not a known field"}
+    def test_refuses_a_field(self, api: ApiHarness) -> None:
+        assert self.close(api, body={"force": True}).faults == {"force": "is not a known field"}
 
-    def test_refuses_another_content_type(self, door: Door) -> None:
+    def test_refuses_another_content_type(self, api: ApiHarness) -> None:
         environ = {"CONTENT_TYPE": "text/plain"}
-        assert self.close(door, raw=b"{}", environ=environ).status == 415
+        assert self.close(api, raw=b"{}", environ=environ).status == 415
 
-    def test_a_get_does_not_read_what_it_is_sent(self, door: Door) -> None:
-        assert door.call("GET", "/v2/things", raw=b"{").status == 200
+    def test_a_get_does_not_read_what_it_is_sent(self, api: ApiHarness) -> None:
+        assert api.call("GET", "/v2/things", raw=b"{").status == 200
 
 
-def test_a_secret_key_in_a_body_is_refused_and_not_repeated(door: Door) -> None:
-    seen = door.make({"name": "a", "metadata": {"a": [door.secret]}})
+def test_a_secret_key_in_a_body_is_refused_and_not_repeated(api: ApiHarness) -> None:
+    seen = api.make({"name": "a", "metadata": {"a": [api.secret]}})
     assert list(seen.faults) == ["metadata.a[0]"]
-    assert door.secret.encode() not in seen.body
-    named = door.make({"name": "a", "metadata": {"a": {door.secret: 1}}})
-    assert list(named.faults) == ["metadata.a"] and door.secret.encode() not in named.body
+    assert api.secret.encode() not in seen.body
+    named = api.make({"name": "a", "metadata": {"a": {api.secret: 1}}})
+    assert list(named.faults) == ["metadata.a"] and api.secret.encode() not in named.body
 
 
-def test_what_only_resembles_a_secret_is_text(door: Door) -> None:
+def test_what_only_resembles_a_secret_is_text(api: ApiHarness) -> None:
     note = "A secret begins with sk_sandbox_ and a client token with cst_ or cat_."
-    assert door.make({"name": "a", "note": note}).status == 201
+    assert api.make({"name": "a", "note": note}).status == 201
 
 
 class TestMetadata:
@@ -295,19 +295,19 @@ class TestMetadata:
         ],
     )
     def test_beyond_a_limit_names_its_path(
-        self, door: Door, metadata: dict[str, Any], path: str
+        self, api: ApiHarness, metadata: dict[str, Any], path: str
     ) -> None:
-        assert list(faults(door, {"name": "a", "metadata": metadata})) == [path]
+        assert list(faults(api, {"name": "a", "metadata": metadata})) == [path]
 
     @pytest.mark.parametrize("number", ["1e400", "-1e400", "1e-400", "0.1000000000000000055511"])
-    def test_a_number_that_would_change_is_refused(self, door: Door, number: str) -> None:
+    def test_a_number_that_would_change_is_refused(self, api: ApiHarness, number: str) -> None:
         raw = f'{{"name": "a", "metadata": {{"a": {number}}}}}'.encode()
-        seen = door.call("POST", "/v2/things", raw=raw, key="k")
+        seen = api.call("POST", "/v2/things", raw=raw, key="k")
         assert list(seen.faults) == ["metadata.a"]
 
-    def test_all_faults_at_once(self, door: Door) -> None:
+    def test_all_faults_at_once(self, api: ApiHarness) -> None:
         metadata = {"a": 2**53, "b": ["ok", "x" * 600], "c": {"d": {"e": []}}}
-        found = faults(door, {"metadata": metadata})
+        found = faults(api, {"metadata": metadata})
         assert list(found) == ["name", "metadata.a", "metadata.b[1]", "metadata.c.d.e"]
 
     def test_at_every_limit_is_kept_as_it_was(self) -> None:
@@ -320,7 +320,7 @@ class TestMetadata:
         kept = json.loads(msgspec.json.encode(thing.metadata))
         assert kept == json.loads(text)["metadata"]
 
-    def test_twenty_five_keys_and_4096_bytes_fit(self, door: Door) -> None:
+    def test_twenty_five_keys_and_4096_bytes_fit(self, api: ApiHarness) -> None:
         metadata = {f"k{n:02}": "x" * 100 for n in range(25)}
         size = len(msgspec.json.encode(metadata))
         metadata["k00"] += "y" * min(512 - 100, 4096 - size)
@@ -328,10 +328,10 @@ class TestMetadata:
         metadata["k02"] += "y" * min(412, 4096 - len(msgspec.json.encode(metadata)))
         metadata["k03"] += "y" * min(412, 4096 - len(msgspec.json.encode(metadata)))
         assert len(msgspec.json.encode(metadata)) == 4096
-        assert door.make({"name": "a", "metadata": metadata}).status == 201
+        assert api.make({"name": "a", "metadata": metadata}).status == 201
         metadata["k24"] += "y"
-        assert list(faults_after(door, metadata)) == ["metadata"]
+        assert list(faults_after(api, metadata)) == ["metadata"]
 
 
-def faults_after(door: Door, metadata: dict[str, Any]) -> dict[str, str]:
-    return door.make({"name": "a", "metadata": metadata}, key="k-2").faults
+def faults_after(api: ApiHarness, metadata: dict[str, Any]) -> dict[str, str]:
+    return api.make({"name": "a", "metadata": metadata}, key="k-2").faults

@@ -16,8 +16,8 @@ from a2wsgi import WSGIMiddleware
 from payments_core_http.errors import LengthRequired
 from payments_core_http.routes import ROUTES
 from payments_core_http.wire.request_body import parse_document, read_json_bytes
+from tests.http.api_harness import ApiHarness, Seen
 from tests.http.checkout import Checkout
-from tests.http.door import Door, Seen
 
 SENT = b'{"amount": "1.00"}'
 JSON = {"CONTENT_TYPE": "application/json"}
@@ -143,7 +143,7 @@ class TestAClientThatVanishes:
     @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
     def test_is_refused_without_an_error_in_the_log(
         self,
-        door: Door,
+        api: ApiHarness,
         caplog: pytest.LogCaptureFixture,
         error: Exception,
         framing: Mapping[str, str],
@@ -151,29 +151,29 @@ class TestAClientThatVanishes:
     ) -> None:
         environ = {**JSON, **framing, "wsgi.input": Gone(error, sent)}
         with caplog.at_level(logging.WARNING):
-            seen = door.call("POST", "/v2/things", key="k", environ=environ, valid=False)
+            seen = api.call("POST", "/v2/things", key="k", environ=environ, valid=False)
         assert (seen.status, seen.code) == (400, "invalid_json")
         assert caplog.records == []
-        assert door.make(key="k").status == 201  # the key is free
+        assert api.make(key="k").status == 201  # the key is free
 
-    def test_is_refused_by_the_legacy_interface(self, door: Door) -> None:
+    def test_is_refused_by_the_legacy_interface(self, api: ApiHarness) -> None:
         environ = {**JSON, "CONTENT_LENGTH": "30", "wsgi.input": Gone(OSError())}
-        seen = door.call("POST", "/sdk/v1/register", environ=environ, valid=False)
+        seen = api.call("POST", "/sdk/v1/register", environ=environ, valid=False)
         assert (seen.status, seen.json["code"]) == (400, "invalid_json")
 
-    def test_is_refused_by_a_form(self, door: Door) -> None:
+    def test_is_refused_by_a_form(self, api: ApiHarness) -> None:
         environ = {
             "CONTENT_TYPE": "application/x-www-form-urlencoded", "CONTENT_LENGTH": "30",
             "wsgi.input": Gone(OSError()),
         }  # fmt: skip
-        seen = door.call("POST", "/dashboard/login", auth=None, environ=environ, valid=False)
+        seen = api.call("POST", "/dashboard/login", auth=None, environ=environ, valid=False)
         assert seen.status == 400
 
 
 @pytest.mark.parametrize("given", [CHUNKED, HTTP2, HTTP1], ids=["chunks", "HTTP/2", "HTTP/1"])
-def test_a_form_without_a_length_is_refused(door: Door, given: Mapping[str, str]) -> None:
+def test_a_form_without_a_length_is_refused(api: ApiHarness, given: Mapping[str, str]) -> None:
     environ = {"CONTENT_TYPE": "application/x-www-form-urlencoded", **given}
-    seen = door.call("POST", "/dashboard/login", auth=None, environ=environ, valid=False)
+    seen = api.call("POST", "/dashboard/login", auth=None, environ=environ, valid=False)
     assert seen.status == 411
 
 
@@ -190,7 +190,7 @@ class TestARefund:
 
     def refund(self, checkout: Checkout, payment: str, body: bytes, **given: Any) -> Seen:
         environ = {**given, "wsgi.input": io.BytesIO(body)}
-        return checkout.door.call(
+        return checkout.api.call(
             "POST", f"/v2/payments/{payment}/refunds", key="k", environ=environ, valid=False
         )
 
@@ -206,7 +206,7 @@ class TestARefund:
     ) -> None:
         seen = self.refund(checkout, paid, b"", **given)
         assert (seen.status, seen.code) == (411, "length_required")
-        assert checkout.door.call("GET", f"/v2/payments/{paid}/refunds").json["data"] == []
+        assert checkout.api.call("GET", f"/v2/payments/{paid}/refunds").json["data"] == []
         whole = self.refund(checkout, paid, b"", CONTENT_LENGTH="0")  # the key is free
         assert whole.json["amount"] == "25.00"
 
@@ -230,7 +230,7 @@ class TestARefund:
         self, checkout: Checkout, paid: str, messages: list[dict[str, Any]], answer: tuple[int, str]
     ) -> None:
         headers = {
-            "authorization": checkout.door.basic(), "content-type": "application/json",
+            "authorization": checkout.api.basic(), "content-type": "application/json",
             "idempotency-key": "k",
         }  # fmt: skip
         scope = {
@@ -238,7 +238,7 @@ class TestARefund:
             "path": f"/v2/payments/{paid}/refunds", "server": ("pay.example", 443),
             "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
         }  # fmt: skip
-        status, body = asyncio.run(call_asgi(checkout.door.app, scope, messages))
+        status, body = asyncio.run(call_asgi(checkout.api.app, scope, messages))
         said = json.loads(body)
         assert (status, said.get("amount") or said["error"]["code"]) == answer
 

@@ -19,8 +19,8 @@ from payments_core.tenants.record import PERMISSION_PRODUCTS
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Route
 from payments_core_http.wire.query import PageQuery
+from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
-from tests.http.door import Seen
 from tests.http.shop_on_file import ShopOnFile
 
 LISTS = {
@@ -46,7 +46,7 @@ class Shop(ShopOnFile):
             for _ in range(3):
                 self.option(payment)
         self.endpoints = [self.endpoint(f"https://h{n}.example/") for n in range(3)]
-        vault = self.door.call("GET", f"/v2/accounts/{self.payer}").json["vaults"][0]
+        vault = self.api.call("GET", f"/v2/accounts/{self.payer}").json["vaults"][0]
         self.names = {
             "accountId": self.payer,
             "paymentId": self.payments[0]["id"],
@@ -57,8 +57,8 @@ class Shop(ShopOnFile):
         self.access = self.access_token("payer", *PERMISSION_PRODUCTS)
 
     def endpoint(self, url: str) -> str:
-        path = f"/v2/console/apps/{self.door.app_row.id}/environments/{self.door.partition}"
-        seen = self.door.call("POST", f"{path}/webhooks", {"url": url})
+        path = f"/v2/console/apps/{self.api.app_row.id}/environments/{self.api.partition}"
+        seen = self.api.call("POST", f"{path}/webhooks", {"url": url})
         assert seen.status == 201, seen.body
         return str(seen.json["webhookEndpoint"]["id"])
 
@@ -73,7 +73,7 @@ class Shop(ShopOnFile):
             ("/v2/sandbox/clock", {"advanceSeconds": 60}),
             (f"{account}/onramp-bank-accounts", {"currency": "usd", "destination": destination}),
         ):
-            seen = self.door.call("POST", path, body)
+            seen = self.api.call("POST", path, body)
             assert seen.status < 300, seen.body
         return str(seen.json["id"])
 
@@ -86,7 +86,7 @@ class Shop(ShopOnFile):
         if row.with_payment_secret:
             [payment] = [p for p in self.payments if p["id"] in target]
             headers["X-Service-Payment-Secret"] = payment["clientSecret"]
-        return self.door.call("GET", target, auth=auth, headers=headers)
+        return self.api.call("GET", target, auth=auth, headers=headers)
 
     def cursor(self, path: str, query: str = "", **names: str) -> str:
         """Where the list goes on behind its first row."""
@@ -255,21 +255,21 @@ def test_a_cursor_is_good_for_the_account_that_it_was_given_to(tmp_path: Path) -
 @pytest.mark.parametrize("path", [PAYMENTS, ACCOUNTS, ENDPOINTS])
 def test_a_cursor_of_another_environment_is_refused(tmp_path: Path, path: str) -> None:
     own = Shop(tmp_path)
-    cursor, row, tenants = own.cursor(path), LISTS[path], own.door.service.tenants
+    cursor, row, tenants = own.cursor(path), LISTS[path], own.api.service.tenants
     other = tenants.create_app("Other", "other")
     _, secret = tenants.create_key(other.environments["sandbox"], "standard", "k")
-    auth = own.door.basic(secret, other.id)
+    auth = own.api.basic(secret, other.id)
     seen = own.get(row, f"cursor={cursor}", auth=auth)
     refused(seen, "cursor")
     made_up = own.get(row, f"cursor={cursor[:-4]}AAAA", auth=auth)
     assert seen.faults == made_up.faults  # nothing shows that it is good elsewhere
-    _, rotated = tenants.create_key(own.door.partition, "standard", "rotated")
-    assert own.get(row, f"cursor={cursor}", auth=own.door.basic(rotated)).status == 200
+    _, rotated = tenants.create_key(own.api.partition, "standard", "rotated")
+    assert own.get(row, f"cursor={cursor}", auth=own.api.basic(rotated)).status == 200
     own.close()
 
 
 @pytest.mark.parametrize("path", [PAYMENTS, ACCOUNTS, ENDPOINTS])
 def test_a_cursor_of_another_deployment_is_refused(shop: Shop, path: str) -> None:
     elsewhere = Checkout(MemoryStorage())
-    seen: Any = elsewhere.door.call("GET", f"{path}?cursor={shop.cursor(path)}")
+    seen: Any = elsewhere.api.call("GET", f"{path}?cursor={shop.cursor(path)}")
     refused(seen, "cursor")

@@ -1,4 +1,4 @@
-"""Documents into wire classes, and the canonical text, without the door."""
+"""Documents into wire classes, and the canonical text, without an application."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import rfc8785
 from payments_core.errors import InvalidJson, ValidationFailed
 from payments_core.validation.readers import JSON
 from payments_core_http.wire import json_text
-from tests.http.door import MakeThing
+from tests.http.api_harness import MakeThing
 
 
 @attrs.frozen(kw_only=True)

@@ -164,20 +164,20 @@ LOST: Mapping[str, Lost] = {
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_a_lost_value_is_refused_by_each_door(checkout: Checkout, name: str) -> None:
+def test_a_lost_value_is_refused_by_http_and_by_the_library(checkout: Checkout, name: str) -> None:
     lost = LOST[name]
     [field] = [field for field, value in lost.body.items() if value is None]
-    seen = checkout.door.call("POST", lost.path, lost.body, key="lost")
+    seen = checkout.api.call("POST", lost.path, lost.body, key="lost")
     assert (seen.status, list(seen.faults)) == (400, [field])
     assert seen.faults[field].endswith(", or left out")
-    authority = checkout.door.service.tenants.system_authority(checkout.door.partition)
+    authority = checkout.api.service.tenants.system_authority(checkout.api.partition)
     with pytest.raises(ValidationFailed) as library:
-        lost.library(checkout.door.service, authority)
+        lost.library(checkout.api.service, authority)
     argument = name_on_wire(lost.argument) or field
     assert [name_on_wire(one.path) for one in library.value.fields] == [argument]
     assert library.value.fields[0].message.endswith(", or left out")
-    door = checkout.door
-    client = Client.in_process(door.app, door.app_row.id, door.secret)
+    api = checkout.api
+    client = Client.in_process(api.app, api.app_row.id, api.secret)
     with pytest.raises(ApiError) as refused:
         lost.client(client)
     assert refused.value.http_status == 400
@@ -189,17 +189,17 @@ def test_an_amount_that_was_left_out_refunds_everything(checkout: Checkout) -> N
     checkout.transfer(payment["escrow"]["address"], "10.00")
     checkout.advance(3_700)
     refunds = f"/v2/payments/{payment['id']}/refunds"
-    assert checkout.door.call("POST", refunds, {"amount": None}, key="all").status == 400
+    assert checkout.api.call("POST", refunds, {"amount": None}, key="all").status == 400
     assert checkout.read(payment["id"])["refunds"] == []
-    seen = checkout.door.call("POST", refunds, {}, key="all")
+    seen = checkout.api.call("POST", refunds, {}, key="all")
     assert (seen.status, seen.json["amount"]) == (201, "10.00")
 
 
 def test_lost_events_subscribe_a_new_endpoint_to_nothing(checkout: Checkout) -> None:
-    door = checkout.door
-    path = f"/v2/console/apps/{door.app_row.id}/environments/{door.partition}/webhooks"
+    api = checkout.api
+    path = f"/v2/console/apps/{api.app_row.id}/environments/{api.partition}/webhooks"
     body = {"url": "https://example.com/hook"}
-    seen = door.call("POST", path, {**body, "subscribedEvents": None})
+    seen = api.call("POST", path, {**body, "subscribedEvents": None})
     assert (seen.status, list(seen.faults)) == (400, ["subscribedEvents"])
-    made = door.call("POST", path, body).json["webhookEndpoint"]
+    made = api.call("POST", path, body).json["webhookEndpoint"]
     assert made["subscribedEvents"] == []

@@ -9,18 +9,18 @@ import pytest
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import ValidationFailed
 from payments_core_http.wire import cursors
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 
 
-def get(door: Door, query: str) -> Any:
-    return door.call("GET", f"/v2/things?{query}")
+def get(api: ApiHarness, query: str) -> Any:
+    return api.call("GET", f"/v2/things?{query}")
 
 
 @pytest.fixture
-def full(door: Door) -> Door:
+def full(api: ApiHarness) -> ApiHarness:
     for number in range(5):
-        assert door.make({"name": "abcde"[number]}, key=str(number)).status == 201
-    return door
+        assert api.make({"name": "abcde"[number]}, key=str(number)).status == 201
+    return api
 
 
 @pytest.mark.parametrize(
@@ -48,39 +48,37 @@ def full(door: Door) -> Door:
         ("flag", ["flag"]),
     ],
 )
-def test_a_wrong_query_names_its_parameters(door: Door, query: str, paths: list[str]) -> None:
-    seen = get(door, query)
+def test_a_wrong_query_names_its_parameters(api: ApiHarness, query: str, paths: list[str]) -> None:
+    seen = get(api, query)
     assert (seen.status, seen.code) == (400, "validation_error")
     assert list(seen.faults) == paths
 
 
-def test_a_route_without_parameters_takes_none(door: Door) -> None:
-    seen = door.call("GET", "/v2/partners/config?limit=1")
+def test_a_route_without_parameters_takes_none(api: ApiHarness) -> None:
+    seen = api.call("GET", "/v2/partners/config?limit=1")
     assert list(seen.faults) == ["limit"]
-    assert (
-        list(door.make(key="k").headers) and door.call("GET", "/v2/partners/config").status == 200
-    )
+    assert list(api.make(key="k").headers) and api.call("GET", "/v2/partners/config").status == 200
 
 
 @pytest.mark.parametrize("place", ["name={}", "{}=1", "appSecret={}", "x=Basic%20{}"])
-def test_a_credential_in_the_url_is_refused_and_not_repeated(door: Door, place: str) -> None:
+def test_a_credential_in_the_url_is_refused_and_not_repeated(api: ApiHarness, place: str) -> None:
     for secret in (
-        door.secret,
+        api.secret,
         "pk_sandbox_" + "A" * 51,
         "cat_" + "A" * 40,
         "whsec_" + "A" * 43 + "=",
-        door.payment_secret("payment_" + "A" * 24),
+        api.payment_secret("payment_" + "A" * 24),
     ):
-        seen = get(door, place.format(secret))
+        seen = get(api, place.format(secret))
         assert (seen.status, list(seen.faults)) == (400, ["query"])
         assert secret.encode() not in seen.body
 
 
-def test_a_credential_in_the_url_does_not_authenticate(door: Door) -> None:
-    assert door.call("GET", f"/v2/things?authorization={door.secret}", auth=None).status == 401
+def test_a_credential_in_the_url_does_not_authenticate(api: ApiHarness) -> None:
+    assert api.call("GET", f"/v2/things?authorization={api.secret}", auth=None).status == 401
 
 
-def test_a_list_goes_on_where_it_ended(full: Door) -> None:
+def test_a_list_goes_on_where_it_ended(full: ApiHarness) -> None:
     names, cursor, pages = [], "", 0
     while cursor is not None:
         seen = get(full, "limit=2" + (f"&cursor={cursor}" if cursor else "")).json
@@ -91,25 +89,25 @@ def test_a_list_goes_on_where_it_ended(full: Door) -> None:
     assert names == list("abcde") and pages == 3
 
 
-def test_fifty_is_the_default(full: Door) -> None:
+def test_fifty_is_the_default(full: ApiHarness) -> None:
     seen = get(full, "").json
     assert (seen["limit"], len(seen["data"]), seen["nextCursor"]) == (50, 5, None)
 
 
-def test_the_limit_may_change_on_the_way(full: Door) -> None:
+def test_the_limit_may_change_on_the_way(full: ApiHarness) -> None:
     cursor = get(full, "limit=1").json["nextCursor"]
     assert len(get(full, f"limit=3&cursor={cursor}").json["data"]) == 3
 
 
-def test_a_cursor_is_good_only_for_its_own_list(full: Door) -> None:
+def test_a_cursor_is_good_only_for_its_own_list(full: ApiHarness) -> None:
     cursor = get(full, "limit=1").json["nextCursor"]
     assert list(get(full, f"cursor={cursor}&open=true").faults) == ["cursor"]
     assert list(get(full, f"cursor={cursor}&name=a").faults) == ["cursor"]
-    other = Door()
+    other = ApiHarness()
     assert list(get(other, f"cursor={cursor}").faults) == ["cursor"]
 
 
-def test_every_changed_character_is_noticed(full: Door) -> None:
+def test_every_changed_character_is_noticed(full: ApiHarness) -> None:
     cursor = get(full, "limit=1").json["nextCursor"]
     for index, character in enumerate(cursor):
         changed = cursor[:index] + ("A" if character != "A" else "B") + cursor[index + 1 :]

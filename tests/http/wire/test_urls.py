@@ -15,7 +15,7 @@ from payments_core.payment_settings.origins import find_url_fault
 from payments_core.validation.fields import Url
 from payments_core.validation.urls import find_url_form_fault
 from payments_core_http.routes import ROUTES
-from tests.http.door import Door
+from tests.http.api_harness import ApiHarness
 
 OF_FORM: Mapping[str, str] = {
     "shop.example/ok": "begins with https:// or http://",
@@ -118,31 +118,31 @@ def test_a_valid_url_is_accepted(text: str) -> None:
 
 
 PATHS: Mapping[str, tuple[str, str, Any]] = {
-    "successUrl": ("POST", "/v2/payments", lambda door, url: {
+    "successUrl": ("POST", "/v2/payments", lambda api, url: {
         "intent": "receive", "amount": "1.00", "successUrl": url,
-        "destination": {"type": "account", "accountId": door.account_id},
+        "destination": {"type": "account", "accountId": api.account_id},
     }),
-    "cancelUrl": ("POST", "/v2/payments", lambda door, url: {
+    "cancelUrl": ("POST", "/v2/payments", lambda api, url: {
         "intent": "receive", "amount": "1.00", "cancelUrl": url,
-        "destination": {"type": "account", "accountId": door.account_id},
+        "destination": {"type": "account", "accountId": api.account_id},
     }),
-    "branding.logoUrl": ("PUT", "/v2/partners/payment-settings", lambda door, url: {
+    "branding.logoUrl": ("PUT", "/v2/partners/payment-settings", lambda api, url: {
         "version": 0, "enabled": False, "branding": {"logoUrl": url},
     }),
-    "returnUrl": ("POST", "/v2/accounts/{}/verifications", lambda door, url: {"returnUrl": url}),
+    "returnUrl": ("POST", "/v2/accounts/{}/verifications", lambda api, url: {"returnUrl": url}),
     "returnUrl of a capability": (
         "POST", "/v2/accounts/{}/capability-activations",
-        lambda door, url: {"capability": "us_bank_payout", "returnUrl": url},
+        lambda api, url: {"capability": "us_bank_payout", "returnUrl": url},
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("field", PATHS)
-def test_the_answer_names_the_field_and_the_fault(door: Door, field: str) -> None:
+def test_the_answer_names_the_field_and_the_fault(api: ApiHarness, field: str) -> None:
     method, path, body = PATHS[field]
     faults = OF_FORM if field.startswith("returnUrl") else {**OF_FORM, **OF_PAYERS}
     for text, words in faults.items():
-        seen = door.call(method, path.format(door.account_id), body(door, text), key="k")
+        seen = api.call(method, path.format(api.account_id), body(api, text), key="k")
         assert seen.status == 400, (text, seen.body)
         assert seen.faults.keys() == {field.partition(" ")[0]}
         assert words in seen.faults[field.partition(" ")[0]], text

@@ -48,7 +48,7 @@ def shop() -> tuple[Checkout, int]:
 
 def listed(path: str, **bounds: str) -> list[Any]:
     query = "&".join(f"{name}={quote(text)}" for name, text in bounds.items())
-    seen = shop()[0].door.call("GET", f"{path}?limit=100&{query}")
+    seen = shop()[0].api.call("GET", f"{path}?limit=100&{query}")
     assert seen.status == 200, seen.body
     assert seen.json["hasNextPage"] is False
     found: list[Any] = seen.json["data"]

@@ -260,11 +260,11 @@ def _serve_bank(folder: Path, seed: int, chance: float, deadly: Collection[str])
     files = BankFiles(folder)
     sides = (files.payout_bank(), files.funding_bank())
     kills = 0
-    with Listener(str(folder / "bank.sock"), authkey=SECRET) as door:
+    with Listener(str(folder / "bank.sock"), authkey=SECRET) as api:
         print("ready", flush=True)
         while True:
             try:
-                line = door.accept()
+                line = api.accept()
             except (OSError, EOFError):
                 continue
             with line:

@@ -12,8 +12,8 @@ from payments_core.payments.destinations import ToWallet
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.sends import NewSend
 from payments_core.storage.jobs import Job
+from tests.service.deposit_harness import DepositHarness
 from tests.service.faults import FaultyChain
-from tests.service.till import Till
 from tests.service.world import BASE, OTHER_WALLET, USDC, WALLET, World, atomic
 
 
@@ -85,24 +85,24 @@ def test_a_payment_counts_when_its_logs_are_shown(world: World, chain: WithoutLo
 
 
 def test_deposits_settle_when_their_logs_are_shown(world: World, chain: WithoutLogs) -> None:
-    till = Till(world)
-    first = till.send("5.00")
-    till.add_log(first, "1.00")
+    harness = DepositHarness(world)
+    first = harness.send("5.00")
+    harness.add_log(first, "1.00")
     hide_for_a_while(world, chain, lambda: None)
-    assert sorted(one.amount for one in till.all()) == [1_000_000, 5_000_000]
-    assert {one.status for one in till.all()} == {"settled"}
+    assert sorted(one.amount for one in harness.all()) == [1_000_000, 5_000_000]
+    assert {one.status for one in harness.all()} == {"settled"}
 
 
 def test_a_transaction_with_many_deposits_is_asked_for_by_one_job(
     world: World, chain: WithoutLogs
 ) -> None:
-    till, other = Till(world), Till(world, world.account("other"))
+    harness, other = DepositHarness(world), DepositHarness(world, world.account("other"))
     other.send("3.00")
-    hash = till.send("5.00")
-    till.add_log(hash, "1.00")
-    till.add_log(hash, "2.00", to=other.address)
+    hash = harness.send("5.00")
+    harness.add_log(hash, "1.00")
+    harness.add_log(hash, "2.00", to=other.address)
     chain.hides = True
-    till.scan()
+    harness.scan()
     lane = ("sandbox.chain", f"arrival:{BASE}:{hash}")
     jobs = world.storage.read(
         world.environment_id, lambda snapshot: snapshot.find(Job, "by_queue_lane", lane)
@@ -110,7 +110,7 @@ def test_a_transaction_with_many_deposits_is_asked_for_by_one_job(
     assert len(jobs.records) == 1
     chain.hides = False
     world.advance(300)
-    assert sorted(one.amount for one in till.all()) == [1_000_000, 5_000_000]
+    assert sorted(one.amount for one in harness.all()) == [1_000_000, 5_000_000]
     assert sorted(one.amount for one in other.all()) == [2_000_000, 3_000_000]
 
 

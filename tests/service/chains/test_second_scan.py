@@ -11,8 +11,8 @@ from payments_core.chains import scanner, second_scan
 from payments_core.chains.port import Block, Heads, ScannedTransfer
 from payments_core.chains.scanner import ScanCursor
 from payments_core.storage.port import DIRECTORY
+from tests.service.deposit_harness import DepositHarness
 from tests.service.faults import FaultyChain
-from tests.service.till import Till
 from tests.service.world import BASE, USDC, WALLET, World, atomic
 
 EXPIRES_S = 300
@@ -102,35 +102,35 @@ def test_deposits_whose_logs_are_found_late_settle(
     world: World, chain: LateIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scanner, "MAX_OWN_TRANSFERS", 1)
-    till = Till(world)
+    harness = DepositHarness(world)
     scan(world)
     chain.indexed = chain.newest
     for _ in range(3):
-        till.send("1.00")
+        harness.send("1.00")
     scan(world)
-    assert till.all() == []
+    assert harness.all() == []
     chain.indexed = None
     world.advance(10)
-    till.finish()
-    assert [deposit.status for deposit in till.all()] == ["settled"] * 3
+    harness.finish()
+    assert [deposit.status for deposit in harness.all()] == ["settled"] * 3
 
 
 def test_what_the_first_scan_found_is_not_reported_again(world: World, chain: LateIndex) -> None:
-    till = Till(world)
-    till.send("1.00")
+    harness = DepositHarness(world)
+    harness.send("1.00")
     scan(world)
     (height, _), = cursor(world).found  # fmt: skip
-    assert height == till.only.block_number > cursor(world).final_height
-    before = till.only
+    assert height == harness.only.block_number > cursor(world).final_height
+    before = harness.only
     world.stop_scans()
-    till.finish()
-    assert till.only.status == "settled"
-    done = till.only
+    harness.finish()
+    assert harness.only.status == "settled"
+    done = harness.only
     world.service.parts.scanner("sandbox").ensure_scheduled()
     world.run()
     assert cursor(world).final_height > height
     assert cursor(world).found == ()
-    assert till.only == done
+    assert harness.only == done
     assert done.block_hash == before.block_hash
 
 
@@ -138,15 +138,15 @@ def test_transfers_whose_digests_are_not_kept_are_reported_twice_and_count_once(
     world: World, chain: LateIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(second_scan, "MAX_BLOCKS", 1)
-    till = Till(world)
-    till.send("1.00")
-    till.send("1.00")
+    harness = DepositHarness(world)
+    harness.send("1.00")
+    harness.send("1.00")
     scan(world)
     assert len(cursor(world).found) == 1
-    till.finish()
+    harness.finish()
     world.advance(10)
-    till.finish()
-    assert [deposit.status for deposit in till.all()] == ["settled"] * 2
+    harness.finish()
+    assert [deposit.status for deposit in harness.all()] == ["settled"] * 2
     assert world.sent() == 2
 
 

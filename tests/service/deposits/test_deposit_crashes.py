@@ -13,6 +13,7 @@ from payments_core.clock import MINUTE
 from payments_core.service import PaymentsService
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.conftest import Opener
+from tests.service.deposit_harness import DepositHarness
 from tests.service.faults import (
     Crashed,
     Fault,
@@ -25,7 +26,6 @@ from tests.service.faults import (
     crash,
     storage_away,
 )
-from tests.service.till import Till
 from tests.service.world import BASE, World, atomic
 
 STORY = ["detected", "confirmed", "settled"]
@@ -40,108 +40,116 @@ def _nothing_is_parked(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 @pytest.fixture
-def till(opener: Opener) -> Till:
+def harness(opener: Opener) -> DepositHarness:
     world = World(opener()).open()
     world.fund("100.00")
-    till = Till(world)
+    harness = DepositHarness(world)
     world.run()
-    return till
+    return harness
 
 
-def work(till: Till, service: PaymentsService) -> None:
+def work(harness: DepositHarness, service: PaymentsService) -> None:
     """Half a minute of a worker's life: enough to go from a transfer to the vault."""
     worker = service.worker("sandbox")
     service.parts.scanner("sandbox").wake(BASE)
-    world = till.world
+    world = harness.world
     worker.run_through(world.clock.now() + MINUTE // 2, world.clock.advance_to)
 
 
-def calm(till: Till) -> None:
+def calm(harness: DepositHarness) -> None:
     """A healthy worker's turn, once the leases of a dead one have ended."""
-    till.world.advance(110)
-    till.scan()
-    till.world.advance(20)
+    harness.world.advance(110)
+    harness.scan()
+    harness.world.advance(20)
 
 
 def go_wrong_everywhere(
-    till: Till, broken: Callable[[int], tuple[PaymentsService, Callable[[], bool]]], step: int = 1
+    harness: DepositHarness,
+    broken: Callable[[int], tuple[PaymentsService, Callable[[], bool]]],
+    step: int = 1,
 ) -> int:
     """A deposit for every call that may go wrong, until none does; how many calls there were."""
-    if not isinstance(till.world.storage, MemoryStorage):
+    if not isinstance(harness.world.storage, MemoryStorage):
         step = max(step, 7)  # a disk takes its time
     for at in range(1, 400, step):
-        available, sent = till.available, till.world.sent()
-        known = {deposit.id for deposit in till.all()}
-        hash = till.send(AMOUNT)
+        available, sent = harness.available, harness.world.sent()
+        known = {deposit.id for deposit in harness.all()}
+        hash = harness.send(AMOUNT)
         service, had_its_fault = broken(at)
         with contextlib.suppress(Crashed):
             try:
-                work(till, service)
+                work(harness, service)
             except Exception:  # what it could not claim, it claims later
-                work(till, service)
-        calm(till)
-        [deposit] = [deposit for deposit in till.all() if deposit.id not in known]
+                work(harness, service)
+        calm(harness)
+        [deposit] = [deposit for deposit in harness.all() if deposit.id not in known]
         assert (deposit.status, deposit.transaction_hash) == ("settled", hash)
-        reported = [event.name.removeprefix("deposit.") for event in till.events(deposit.id)]
+        reported = [event.name.removeprefix("deposit.") for event in harness.events(deposit.id)]
         assert reported == STORY
-        assert till.available == available + atomic(AMOUNT)
-        assert till.world.sent() == sent + 1
-        assert till.left == 0
+        assert harness.available == available + atomic(AMOUNT)
+        assert harness.world.sent() == sent + 1
+        assert harness.left == 0
         if not had_its_fault():
             return at
     raise AssertionError("the deposit never ended")
 
 
 @pytest.mark.parametrize("fault", [crash, commit_lost, commit_failed])
-def test_a_worker_may_die_or_lose_an_answer_at_any_change(till: Till, fault: Fault) -> None:
+def test_a_worker_may_die_or_lose_an_answer_at_any_change(
+    harness: DepositHarness, fault: Fault
+) -> None:
     counted = ("transact", "claim") if fault is crash else ("transact",)
 
     def broken(at: int) -> tuple[PaymentsService, Callable[[], bool]]:
-        storage = FaultyStorage(till.world.storage, at, fault, counted)
-        return till.world.restarted(storage), lambda: storage.had_its_fault
+        storage = FaultyStorage(harness.world.storage, at, fault, counted)
+        return harness.world.restarted(storage), lambda: storage.had_its_fault
 
-    assert go_wrong_everywhere(till, broken) > 10
+    assert go_wrong_everywhere(harness, broken) > 10
 
 
-def test_the_storage_may_be_out_of_reach_at_any_call(till: Till) -> None:
+def test_the_storage_may_be_out_of_reach_at_any_call(harness: DepositHarness) -> None:
     def broken(at: int) -> tuple[PaymentsService, Callable[[], bool]]:
-        till.world.service.worker("sandbox")
-        storage = FaultyStorage(till.world.storage, at, storage_away)
-        return till.world.restarted(storage), lambda: storage.had_its_fault
+        harness.world.service.worker("sandbox")
+        storage = FaultyStorage(harness.world.storage, at, storage_away)
+        return harness.world.restarted(storage), lambda: storage.had_its_fault
 
-    go_wrong_everywhere(till, broken, 3)
+    go_wrong_everywhere(harness, broken, 3)
 
 
 @pytest.mark.parametrize("fault", [chain_away, answer_lost])
-def test_the_chain_may_be_out_of_reach_at_any_call(till: Till, fault: Fault) -> None:
+def test_the_chain_may_be_out_of_reach_at_any_call(harness: DepositHarness, fault: Fault) -> None:
     def broken(at: int) -> tuple[PaymentsService, Callable[[], bool]]:
-        chain = FaultyChain(till.world.chain, at, fault)
-        service = till.world.restarted(chains={BASE: chain})
+        chain = FaultyChain(harness.world.chain, at, fault)
+        service = harness.world.restarted(chains={BASE: chain})
         return service, lambda: chain.had_its_fault
 
-    assert go_wrong_everywhere(till, broken) > 8
+    assert go_wrong_everywhere(harness, broken) > 8
 
 
 @pytest.mark.parametrize("fault", [commit_lost, commit_failed])
-def test_the_answer_to_any_commit_of_a_check_may_be_lost(till: Till, fault: Fault) -> None:
-    failures = Failures(till.world.service.parts.ports)
-    server = till.world.server
+def test_the_answer_to_any_commit_of_a_check_may_be_lost(
+    harness: DepositHarness, fault: Fault
+) -> None:
+    failures = Failures(harness.world.service.parts.ports)
+    server = harness.world.server
     for at in range(1, 30):
-        available, sent = till.available, till.world.sent()
+        available, sent = harness.available, harness.world.sent()
         failures.arm("chain", "transfer", 1, BASE)
-        till.send(AMOUNT)
-        till.finish()
-        assert till.all()[-1].status == "failed"
-        till.send("2.00")
-        storage = FaultyStorage(till.world.storage, at, fault, ("transact",))
+        harness.send(AMOUNT)
+        harness.finish()
+        assert harness.all()[-1].status == "failed"
+        harness.send("2.00")
+        storage = FaultyStorage(harness.world.storage, at, fault, ("transact",))
         checked = (
-            till.world.restarted(storage).acting_as(server).deposits.check(till.account.id, BASE)
+            harness.world.restarted(storage)
+            .acting_as(server)
+            .deposits.check(harness.account.id, BASE)
         )
         assert [deposit.status for deposit in checked.deposits[:2]] == ["detected", "confirmed"]
-        till.finish()
-        assert [deposit.status for deposit in till.all()[-2:]] == ["settled", "settled"]
-        assert till.available == available + atomic("3.00")
-        assert till.world.sent() == sent + 3
+        harness.finish()
+        assert [deposit.status for deposit in harness.all()[-2:]] == ["settled", "settled"]
+        assert harness.available == available + atomic("3.00")
+        assert harness.world.sent() == sent + 3
         if not storage.had_its_fault:
             return
     raise AssertionError("the check never ended")

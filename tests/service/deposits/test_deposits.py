@@ -19,8 +19,16 @@ from payments_core.errors import (
     UnsupportedChain,
 )
 from payments_core.money import Atomic
+from tests.service.deposit_harness import (
+    OUTSIDE,
+    POLYGON,
+    STORY,
+    DepositHarness,
+    listener,
+    scanned,
+    view_of,
+)
 from tests.service.payments.test_concurrency import at_once
-from tests.service.till import OUTSIDE, POLYGON, STORY, Till, listener, scanned, view_of
 from tests.service.world import BASE, STRANGER, USDC, World, answer_of, atomic, once, write
 
 
@@ -73,15 +81,15 @@ class TestAddresses:
     def test_an_account_that_may_not_act_keeps_what_it_has_and_gets_no_more(
         self, world: World, status: Any
     ) -> None:
-        till = Till(world)
+        harness = DepositHarness(world)
         world.resources.accounts.change(world.payer.id, status=status)
         with pytest.raises(AccountSuspended):
             world.resources.deposits.issue_address(world.payer.id, POLYGON)
         kept = world.resources.deposits.issue_address(world.payer.id, BASE)
-        assert kept.address.id == till.row.id
-        till.send("5.00")
-        till.finish()
-        assert till.story == [("settled", None)]
+        assert kept.address.id == harness.row.id
+        harness.send("5.00")
+        harness.finish()
+        assert harness.story == [("settled", None)]
 
     def test_a_chain_that_is_not_served_has_no_address(self, memory_world: World) -> None:
         with pytest.raises(UnsupportedChain):
@@ -103,10 +111,10 @@ class TestAddresses:
             == 1
         )
 
-    def test_another_environments_account_is_not_found(self, till: Till) -> None:
-        world = till.world
-        till.send()
-        till.finish()
+    def test_another_environments_account_is_not_found(self, harness: DepositHarness) -> None:
+        world = harness.world
+        harness.send()
+        harness.finish()
         stranger = world.service.tenants.system_authority(world.app.environments["production"])
         deposits, account = world.service.acting_as(stranger).deposits, world.payer.id
         for call in (
@@ -122,32 +130,34 @@ class TestAddresses:
 
 
 class TestTheWayToTheVault:
-    def test_a_deposit_is_seen_then_final_then_in_the_vault(self, till: Till) -> None:
-        before = till.available
-        hash = till.send("5.00")
-        till.scan()
-        assert till.story == [("detected", None)]
-        assert till.available == before
-        till.finish()
-        deposit = till.only
+    def test_a_deposit_is_seen_then_final_then_in_the_vault(self, harness: DepositHarness) -> None:
+        before = harness.available
+        hash = harness.send("5.00")
+        harness.scan()
+        assert harness.story == [("detected", None)]
+        assert harness.available == before
+        harness.finish()
+        deposit = harness.only
         assert deposit.status == "settled"
         assert (deposit.amount, deposit.sender) == (atomic("5"), OUTSIDE)
-        assert deposit.deposit_address_id == till.row.id
+        assert deposit.deposit_address_id == harness.row.id
         assert deposit.transaction_hash == hash
         assert deposit.created_at <= deposit.confirmed_at <= deposit.settled_at
-        assert till.available == before + atomic("5")
-        assert till.left == 0
+        assert harness.available == before + atomic("5")
+        assert harness.left == 0
 
-    def test_each_step_is_reported_once_with_what_a_partner_needs(self, till: Till) -> None:
-        hash = till.send("5.00")
-        till.finish()
-        till.scan()
-        assert till.reported_events == STORY
-        assert [event.payload["status"] for event in till.events()] == STORY
-        settled = till.events()[-1]
+    def test_each_step_is_reported_once_with_what_a_partner_needs(
+        self, harness: DepositHarness
+    ) -> None:
+        hash = harness.send("5.00")
+        harness.finish()
+        harness.scan()
+        assert harness.reported_events == STORY
+        assert [event.payload["status"] for event in harness.events()] == STORY
+        settled = harness.events()[-1]
         assert settled.payload == {
-            "accountId": till.account.id,
-            "depositId": till.only.id,
+            "accountId": harness.account.id,
+            "depositId": harness.only.id,
             "status": "settled",
             "statusVersion": 3,
             "chainId": BASE,
@@ -155,92 +165,96 @@ class TestTheWayToTheVault:
             "amountAtomic": "5000000",
             "transactionHash": hash,
         }
-        assert settled.account_id == till.account.id
-        assert settled.external_user_id == till.account.external_user_id
+        assert settled.account_id == harness.account.id
+        assert settled.external_user_id == harness.account.external_user_id
 
-    def test_short_of_finality_nothing_moves(self, till: Till) -> None:
-        till.send()
+    def test_short_of_finality_nothing_moves(self, harness: DepositHarness) -> None:
+        harness.send()
         for _ in range(5):
-            till.scan()
-        assert till.reported_events == ["detected"]
-        assert till.world.sent() == 0
+            harness.scan()
+        assert harness.reported_events == ["detected"]
+        assert harness.world.sent() == 0
 
-    def test_every_log_of_a_transaction_is_a_deposit_of_its_own(self, till: Till) -> None:
-        other = Till(till.world, till.world.merchant)
-        before = till.available
-        hash = till.send("5.00")
-        till.add_log(hash, "0.25")
-        till.add_log(hash, "5.00")
-        till.world.chain.mint(USDC.address, other.address, atomic("1"), "first")
-        till.add_log(hash, "2.00", to=other.address)
-        till.finish()
-        assert sorted(d.amount for d in till.all()) == [atomic("0.25"), atomic("5"), atomic("5")]
-        assert {d.status for d in till.all()} == {"settled"}
-        assert {d.transaction_hash for d in till.all()} == {hash}
+    def test_every_log_of_a_transaction_is_a_deposit_of_its_own(
+        self, harness: DepositHarness
+    ) -> None:
+        other = DepositHarness(harness.world, harness.world.merchant)
+        before = harness.available
+        hash = harness.send("5.00")
+        harness.add_log(hash, "0.25")
+        harness.add_log(hash, "5.00")
+        harness.world.chain.mint(USDC.address, other.address, atomic("1"), "first")
+        harness.add_log(hash, "2.00", to=other.address)
+        harness.finish()
+        assert sorted(d.amount for d in harness.all()) == [atomic("0.25"), atomic("5"), atomic("5")]
+        assert {d.status for d in harness.all()} == {"settled"}
+        assert {d.transaction_hash for d in harness.all()} == {hash}
         assert sorted(d.amount for d in other.all()) == [atomic("1"), atomic("2")]
-        assert till.available == before + atomic("10.25")
-        assert (till.left, other.left) == (0, 0)
+        assert harness.available == before + atomic("10.25")
+        assert (harness.left, other.left) == (0, 0)
 
     def test_a_deposit_on_a_chain_that_was_not_asked_for_counts_there(self, world: World) -> None:
-        till = Till(world)
+        harness = DepositHarness(world)
         usdt = asset_of(1, "USDT")
-        ethereum = till.chain(1)
-        hash = ethereum.transfer(usdt.address, None, till.address, atomic("3"), "mainnet")
-        world.resources.deposits.check(till.account.id, 1)
+        ethereum = harness.chain(1)
+        hash = ethereum.transfer(usdt.address, None, harness.address, atomic("3"), "mainnet")
+        world.resources.deposits.check(harness.account.id, 1)
         world.run()
-        assert (till.only.chain_id, till.only.asset_symbol) == (1, "USDT")
-        assert till.only.deposit_address_id == till.row.id
-        assert till.only.transaction_hash == hash
+        assert (harness.only.chain_id, harness.only.asset_symbol) == (1, "USDT")
+        assert harness.only.deposit_address_id == harness.row.id
+        assert harness.only.transaction_hash == hash
         world.advance(30)
-        holdings = world.resources.accounts.read_balances(till.account.id)
+        holdings = world.resources.accounts.read_balances(harness.account.id)
         [held] = [h for h in holdings if h.asset == usdt]
-        assert (till.only.status, held.available_atomic) == ("settled", atomic("3"))
-        later = world.resources.deposits.issue_address(till.account.id, 1)
-        ethereum.transfer(usdt.address, None, till.address, atomic("1"), "later")
-        world.resources.deposits.check(till.account.id)
-        assert till.all()[-1].deposit_address_id == later.address.id
+        assert (harness.only.status, held.available_atomic) == ("settled", atomic("3"))
+        later = world.resources.deposits.issue_address(harness.account.id, 1)
+        ethereum.transfer(usdt.address, None, harness.address, atomic("1"), "later")
+        world.resources.deposits.check(harness.account.id)
+        assert harness.all()[-1].deposit_address_id == later.address.id
 
     def test_an_account_without_a_vault_on_the_chain_is_swept_to_where_it_will_be(
-        self, till: Till
+        self, harness: DepositHarness
     ) -> None:
-        vault = till.world.vault_of()
+        vault = harness.world.vault_of()
         write(
-            till.world.storage,
-            till.world.environment_id,
+            harness.world.storage,
+            harness.world.environment_id,
             lambda tx: tx.delete(tx.get(Vault, vault.id, for_update=True)),
         )
-        till.send("5.00")
-        till.finish()
-        assert till.story == [("settled", None)]
-        assert till.world.on_chain(vault.address) == atomic("105")
+        harness.send("5.00")
+        harness.finish()
+        assert harness.story == [("settled", None)]
+        assert harness.world.on_chain(vault.address) == atomic("105")
 
-    def test_many_deposits_are_swept_each_by_itself(self, till: Till) -> None:
-        before = till.available
+    def test_many_deposits_are_swept_each_by_itself(self, harness: DepositHarness) -> None:
+        before = harness.available
         for place in range(12):
-            till.send(f"1.{place:02}")
-        till.finish()
-        assert Counter(deposit.status for deposit in till.all()) == {"settled": 12}
-        assert till.available == before + atomic("12.66")
-        assert till.world.sent() == 12
-        assert len({deposit.sweep_id for deposit in till.all()}) == 12
+            harness.send(f"1.{place:02}")
+        harness.finish()
+        assert Counter(deposit.status for deposit in harness.all()) == {"settled": 12}
+        assert harness.available == before + atomic("12.66")
+        assert harness.world.sent() == 12
+        assert len({deposit.sweep_id for deposit in harness.all()}) == 12
 
 
 class TestWhatIsNoDeposit:
-    def test_nothing_of_nothing_of_unknown_tokens_or_of_what_failed(self, till: Till) -> None:
-        till.send("0.00")
-        till.send("5.00", token="0x00000000000000000000000000000000000DEAD0")
-        till.send("5.00", reverts=True)
-        till.send("5.00", source=STRANGER)
-        till.send("5.00", to=STRANGER)
-        till.send("5.00", to=till.world.vault_address())
-        till.finish()
-        assert till.all() == []
-        other_token = till.send("5.00", token="0x00000000000000000000000000000000000DEAD0")
-        listener(till).on_transfers(BASE, [scanned(view_of(till, other_token))])
-        assert till.all() == []
+    def test_nothing_of_nothing_of_unknown_tokens_or_of_what_failed(
+        self, harness: DepositHarness
+    ) -> None:
+        harness.send("0.00")
+        harness.send("5.00", token="0x00000000000000000000000000000000000DEAD0")
+        harness.send("5.00", reverts=True)
+        harness.send("5.00", source=STRANGER)
+        harness.send("5.00", to=STRANGER)
+        harness.send("5.00", to=harness.world.vault_address())
+        harness.finish()
+        assert harness.all() == []
+        other_token = harness.send("5.00", token="0x00000000000000000000000000000000000DEAD0")
+        listener(harness).on_transfers(BASE, [scanned(view_of(harness, other_token))])
+        assert harness.all() == []
 
-    def test_our_own_transfers_are_not_deposits(self, till: Till) -> None:
-        world = till.world
+    def test_our_own_transfers_are_not_deposits(self, harness: DepositHarness) -> None:
+        world = harness.world
         outgoing = OutboundTransfer(
             id="out_own",
             purpose="release",
@@ -248,7 +262,7 @@ class TestWhatIsNoDeposit:
             chain_id=BASE,
             token_address=USDC.address,
             source=Contract("vault", world.payer.id, world.vault_address()),
-            recipient=till.address,
+            recipient=harness.address,
             amount=Atomic(atomic("5")),
             created_at=world.clock.now(),
         )
@@ -258,32 +272,32 @@ class TestWhatIsNoDeposit:
         signed = outbox.ensure_signed(authority, BASE, outgoing.id)
         assert signed is not None
         outbox.broadcast(authority, outgoing.id)
-        till.finish()
-        world.resources.deposits.check(till.account.id)
-        till.finish()
-        assert till.left == atomic("5")
-        assert till.all() == []
+        harness.finish()
+        world.resources.deposits.check(harness.account.id)
+        harness.finish()
+        assert harness.left == atomic("5")
+        assert harness.all() == []
 
-    def test_the_other_modes_scanner_makes_none(self, till: Till) -> None:
-        till.send()
-        view = view_of(till, till.send())
+    def test_the_other_modes_scanner_makes_none(self, harness: DepositHarness) -> None:
+        harness.send()
+        view = view_of(harness, harness.send())
         assert view.block is not None
         found = [scanned(view)]
-        listener(till, "production").on_transfers(BASE, found)
-        assert till.all() == []
-        listener(till).on_transfers(BASE, found)
-        before = till.only
-        listener(till, "production").on_reorg(BASE, 0, view.block.number)
-        assert till.only == before
-        listener(till).on_reorg(BASE, 0, view.block.number)
-        assert till.only.version == before.version + 1
+        listener(harness, "production").on_transfers(BASE, found)
+        assert harness.all() == []
+        listener(harness).on_transfers(BASE, found)
+        before = harness.only
+        listener(harness, "production").on_reorg(BASE, 0, view.block.number)
+        assert harness.only == before
+        listener(harness).on_reorg(BASE, 0, view.block.number)
+        assert harness.only.version == before.version + 1
 
 
-def test_of_many_scans_at_once_one_makes_the_deposit(till: Till) -> None:
-    view = view_of(till, till.send("5.00"))
+def test_of_many_scans_at_once_one_makes_the_deposit(harness: DepositHarness) -> None:
+    view = view_of(harness, harness.send("5.00"))
     assert view.block is not None
     found = [scanned(view)]
-    outcomes = at_once([lambda: listener(till).on_transfers(BASE, found)] * 6)
+    outcomes = at_once([lambda: listener(harness).on_transfers(BASE, found)] * 6)
     assert outcomes == [None] * 6
-    till.finish()
-    assert till.reported_events == STORY
+    harness.finish()
+    assert harness.reported_events == STORY

@@ -15,7 +15,7 @@ from payments_core.payments.record import Payment
 from payments_core.payments.sends import NewSend
 from payments_core.storage.maintenance import scan_all
 from tests.service.chains.test_chain_views import look_through
-from tests.service.till import Till, armed
+from tests.service.deposit_harness import DepositHarness, armed
 from tests.service.world import OTHER_WALLET, USDC, World, atomic
 
 OTHER_CHAIN = 137
@@ -44,25 +44,25 @@ def deposits(world: World) -> list[Deposit]:
 def test_one_that_a_reorg_undoes_after_it_counted_counts_no_more(
     memory_world: World, sent: Payment
 ) -> None:
-    world, till = memory_world, Till(memory_world)
+    world, harness = memory_world, DepositHarness(memory_world)
     worker = world.service.worker("sandbox")
     world.chain.transfer(USDC.address, None, return_address(world), atomic("25"), "back")
-    till.scan()
+    harness.scan()
     while [it.status for it in deposits(world)] != ["confirmed"]:
         world.system.advance(1)
         worker.run_due(1)
-    till.hold_sweeps(60)
+    harness.hold_sweeps(60)
     world.run()
     assert world.paid(sent.id).returned == atomic("25")
     world.chain.reorg(20)
-    till.finish()
+    harness.finish()
     assert [it.status for it in deposits(world)] == ["failed"]
     shown = world.paid(sent.id)
     assert (shown.status, shown.returned, shown.labels) == ("succeeded", 0, ("returned",))
     reported = [name for name, _, _ in world.reported_events(sent.id)]
     assert reported[-2:] == ["payment.late", "payment.reorged"]
     world.chain.transfer(USDC.address, None, return_address(world), atomic("25"), "back")
-    till.finish()
+    harness.finish()
     world.finish()
     assert world.paid(sent.id).returned == atomic("25")
     assert world.held() == (atomic("100"), 0, atomic("100"))
@@ -97,13 +97,13 @@ def test_a_transfer_of_nothing_from_their_address_hides_none(
 
 def test_a_failed_sweep_of_them_is_sent_again_whole(memory_world: World, sent: Payment) -> None:
     """Their address is an escrow, which may pay others too."""
-    world, till = memory_world, Till(memory_world)
+    world, harness = memory_world, DepositHarness(memory_world)
     armed(world, "transfer")
     world.chain.transfer(USDC.address, None, return_address(world), atomic("25"), "back")
-    till.finish()
+    harness.finish()
     assert [it.status for it in deposits(world)] == ["failed"]
     world.resources.deposits.check(world.payer.id)
-    till.finish()
+    harness.finish()
     assert [it.status for it in deposits(world)] == ["settled"]
     assert world.held() == (atomic("100"), 0, atomic("100"))
 
@@ -127,10 +127,10 @@ def test_a_payment_by_another_way_has_no_address_to_watch(memory_world: World) -
     """A funding, a release and a sweep come from addresses that are watched in any case."""
     world = memory_world
     world.authorized("25.00")
-    till = Till(world)
-    till.send("5.00")
+    harness = DepositHarness(world)
+    harness.send("5.00")
     world.finish()
-    till.finish()
+    harness.finish()
     assert world.sent() == 3
     assert list(scan_all(world.storage, ReturnAddress)) == []
 

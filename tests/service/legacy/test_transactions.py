@@ -16,7 +16,7 @@ from payments_core.legacy.transactions.translation import LegacyTransaction, Par
 from payments_core.payments.destinations import ToAccount, ToWallet
 from payments_core.payments.sends import NewSend
 from payments_core.storage.port import Transaction
-from tests.service.till import OUTSIDE, Till
+from tests.service.deposit_harness import OUTSIDE, DepositHarness
 from tests.service.world import BASE, WALLET, World, atomic, write
 
 
@@ -84,18 +84,18 @@ def test_a_stranger_who_pays_is_an_address(world: World) -> None:
     assert (received.status, received.payer) == ("completed", Party(wallet_address=WALLET))
 
 
-def test_a_deposit_is_one(till: Till) -> None:
-    world = till.world
-    till.send("5.00")
-    till.scan()
-    [seen] = listed(world, till.account.id)
+def test_a_deposit_is_one(harness: DepositHarness) -> None:
+    world = harness.world
+    harness.send("5.00")
+    harness.scan()
+    [seen] = listed(world, harness.account.id)
     assert (seen.type, seen.status, seen.completed_at) == ("deposit", "pending", None)
-    till.finish()
-    [done] = listed(world, till.account.id)
+    harness.finish()
+    [done] = listed(world, harness.account.id)
     assert (done.id, done.status, done.amount) == (seen.id, "completed", atomic("5"))
     assert done.payer == Party(wallet_address=OUTSIDE)
-    assert done.payee == Party(account_id=till.account.id, wallet_address=till.address)
-    assert done.transaction_hash == till.only.transaction_hash
+    assert done.payee == Party(account_id=harness.account.id, wallet_address=harness.address)
+    assert done.transaction_hash == harness.only.transaction_hash
     assert read(world, done.id) == done
 
 
@@ -137,9 +137,9 @@ def test_a_refund_to_a_vault_is_one_of_its_account(world: World) -> None:
 
 
 def test_filters_choose_by_type_status_and_chain(world: World) -> None:
-    till = Till(world)
-    till.send("5.00")
-    till.finish()
+    harness = DepositHarness(world)
+    harness.send("5.00")
+    harness.finish()
     world.authorize(world.option(world.payment("10.00")))
     payment, deposit = listed(world, world.payer.id)
     for filters, found in (
@@ -158,15 +158,15 @@ def test_filters_choose_by_type_status_and_chain(world: World) -> None:
 
 
 def test_pages_and_places_walk_through_all_of_every_kind(
-    memory_till: Till, monkeypatch: pytest.MonkeyPatch
+    memory_harness: DepositHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "CHUNK", 2)
-    world = memory_till.world
+    world = memory_harness.world
     for _ in range(4):
         world.authorize(world.option(world.payment("1.00")))
-        memory_till.send("1.00")
-        memory_till.scan()
-    memory_till.finish()
+        memory_harness.send("1.00")
+        memory_harness.scan()
+    memory_harness.finish()
     every = listed(world, world.payer.id)
     assert len(every) == 8
     assert all(newer.created_at >= older.created_at for newer, older in pairwise(every))

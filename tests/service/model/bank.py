@@ -1,4 +1,4 @@
-"""The bank of the stage: its own side, with its doors, and the line by which a process reaches it.
+"""The bank of the model: its own side, and the line by which a process reaches it.
 
 The simulated bank keeps its books in the same storage, on the chains' clock. What a real bank does
 and the simulated one does not is added here: it refuses a payout, and lists old notices again.
@@ -56,8 +56,8 @@ ACCOUNT_NUMBERS = ("73910264851", "99900002", "99900010")
 """An ordinary account, and two whose payouts come back: with R02 soon, with R10 after weeks."""
 
 
-class StageBank:
-    """The bank's own side; `payouts` and `incoming` are its doors, which no failure touches."""
+class ModelBank:
+    """The bank's own side; `payouts` and `incoming` control it, and no failure touches them."""
 
     def __init__(self, ports: Ports, chains: Mapping[int, SimulatedChain]) -> None:
         def send_tokens(order: DeliveryOrder) -> str:
@@ -110,7 +110,7 @@ class BankLine:
 
     max_notice_pause_ms = 1 * HOUR
 
-    def __init__(self, bank: StageBank, gate: Gate) -> None:
+    def __init__(self, bank: ModelBank, gate: Gate) -> None:
         self._bank = bank
         self._gate = gate
 

@@ -30,19 +30,19 @@ from payments_core.payments.sends import NewSend
 from payments_core.storage.port import SIMULATED, UniqueConflict
 from tests.service.faults import Fault
 from tests.service.model.bank import bank_answer_lost, bank_away
-from tests.service.model.stage import ASSETS, BASE, Process, Stage
+from tests.service.model.model_world import ASSETS, BASE, ModelWorld, Process
 from tests.service.world import write
 
-Act = Callable[[Stage, random.Random], None]
+Act = Callable[[ModelWorld, random.Random], None]
 
 # Callers.
 
 
-def pay_out(stage: Stage, rng: random.Random) -> None:
+def pay_out(world: ModelWorld, rng: random.Random) -> None:
     """A Payment from a vault to a bank account, rather of its own."""
-    account, bank_account_id = rng.choice(stage.bank_accounts)
+    account, bank_account_id = rng.choice(world.bank_accounts)
     if rng.random() < 0.05:
-        account = rng.choice(stage.accounts)
+        account = rng.choice(world.accounts)
     asset: Asset = ASSETS[rng.choice((0, 0, 0, 0, 0, 0, 1, 2))]
     rail = rng.choice(("ach", "ach", "ach", "wire"))
     new = NewSend(
@@ -51,22 +51,22 @@ def pay_out(stage: Stage, rng: random.Random) -> None:
         destination=ToBankAccount(bank_account_id=bank_account_id, rail=rail),
         chain_id=asset.chain_id,
         asset_symbol=asset.symbol,
-        reference=stage.name("reference"),
+        reference=world.name("reference"),
     )
-    stage.tried(
+    world.tried(
         rng,
         "pay_out",
-        lambda service, key: service.acting_as(stage.server).payments.send(
+        lambda service, key: service.acting_as(world.server).payments.send(
             new, idempotency_key=key
         ),
     )
 
 
-def decide_payout(stage: Stage, rng: random.Random) -> None:
+def decide_payout(world: ModelWorld, rng: random.Random) -> None:
     """What becomes of a payout that the bank refused or returned."""
     payments = [
         payment
-        for payment in stage.all(Payment).values()
+        for payment in world.all(Payment).values()
         if payment.payout is not None and payment.status == "action_required"
     ]
     if not payments:
@@ -75,43 +75,43 @@ def decide_payout(stage: Stage, rng: random.Random) -> None:
     action: ReconciliationAction = rng.choice(
         ("retry_execution", "retry_execution", "retry_execution", "refund", "refund", "write_off")
     )
-    done = stage.tried(
+    done = world.tried(
         rng,
         f"reconcile {action}",
-        lambda service, key: service.acting_as(stage.server).payments.reconcile(
+        lambda service, key: service.acting_as(world.server).payments.reconcile(
             payment.id, action, idempotency_key=key
         ),
     )
     if done is not None:
-        stage.tally[f"payout {action}"] += 1
+        world.tally[f"payout {action}"] += 1
 
 
 # The bank: payouts.
 
 
-def settle_payout(stage: Stage, rng: random.Random) -> None:
+def settle_payout(world: ModelWorld, rng: random.Random) -> None:
     """The recipient's bank has a payout, ahead of its time."""
-    _change_payout(stage, rng, stage.bank.payouts.settle_payout)
+    _change_payout(world, rng, world.bank.payouts.settle_payout)
 
 
-def return_payout(stage: Stage, rng: random.Random) -> None:
+def return_payout(world: ModelWorld, rng: random.Random) -> None:
     """The recipient's bank sends a payout back, as its rail allows."""
     code = rng.choice(("R02", "R03", "R06", "R10", "R29"))
-    _change_payout(stage, rng, lambda key: stage.bank.payouts.return_payout(key, code))
+    _change_payout(world, rng, lambda key: world.bank.payouts.return_payout(key, code))
 
 
-def refuse_payouts(stage: Stage, rng: random.Random) -> None:
+def refuse_payouts(world: ModelWorld, rng: random.Random) -> None:
     """The bank refuses the next payouts, for good."""
-    stage.bank.refusals_left = rng.choice((1, 1, 2))
-    _let_a_process(stage, rng).advance(rng.choice((1, 5, 20)))
+    world.bank.refusals_left = rng.choice((1, 1, 2))
+    _let_a_process(world, rng).advance(rng.choice((1, 5, 20)))
 
 
-def _change_payout(stage: Stage, rng: random.Random, change: Callable[[str], object]) -> None:
-    payouts = list(stage.mirror.all(SIMULATED, SimulatedPayout))
+def _change_payout(world: ModelWorld, rng: random.Random, change: Callable[[str], object]) -> None:
+    payouts = list(world.mirror.all(SIMULATED, SimulatedPayout))
     if not payouts:
         return
     key = rng.choice(payouts[-4:] if rng.random() < 0.7 else payouts)
-    stage.chain_clock.refresh()
+    world.chain_clock.refresh()
     with contextlib.suppress(BankRefused, BankUnavailable):
         change(key)
 
@@ -119,49 +119,51 @@ def _change_payout(stage: Stage, rng: random.Random, change: Callable[[str], obj
 # The bank: transfers to on-ramps.
 
 
-def transfer_in(stage: Stage, rng: random.Random) -> None:
+def transfer_in(world: ModelWorld, rng: random.Random) -> None:
     """Somebody sends dollars to an on-ramp; the bank reports it soon, or later."""
     rail = rng.choice(("ach_push", "wire", "wire"))
     outcome = rng.choice(
         ("receive", "receive", "receive", "review", "return", "cancel", "unmatched")
     )
-    _receive(stage, rng, rail, outcome)
-    _tell(stage, rng)
+    _receive(world, rng, rail, outcome)
+    _tell(world, rng)
 
 
-def _receive(stage: Stage, rng: random.Random, rail: IncomingRail, outcome: ArrivalOutcome) -> None:
-    onramp = stage.all(OnrampAccount)[rng.choice(stage.onramp_ids)]
+def _receive(
+    world: ModelWorld, rng: random.Random, rail: IncomingRail, outcome: ArrivalOutcome
+) -> None:
+    onramp = world.all(OnrampAccount)[rng.choice(world.onramp_ids)]
     new = NewArrival(
-        id=stage.name("incoming"),
+        id=world.name("incoming"),
         account_key=onramp.bank_key,
         rail=rail,
         amount_cents=rng.choice((1, 50, 99, 100, 101, 250, 1_000, 4_000)),
         outcome=outcome,
     )
-    stage.chain_clock.refresh()
+    world.chain_clock.refresh()
     with contextlib.suppress(BankUnavailable):
-        stage.bank.incoming.receive(new)
+        world.bank.incoming.receive(new)
 
 
-def reverse_transfer(stage: Stage, rng: random.Random) -> None:
+def reverse_transfer(world: ModelWorld, rng: random.Random) -> None:
     """The bank sends back what it has received or holds, at its sender's wish."""
-    id = _an_incoming(stage, rng, ("received", "scheduled", "in_review"))
+    id = _an_incoming(world, rng, ("received", "scheduled", "in_review"))
     if id is None:
         return
-    stage.chain_clock.refresh()
+    world.chain_clock.refresh()
     with contextlib.suppress(BankRefused, BankUnavailable):
-        stage.bank.incoming.return_incoming(id, "reversed_by_sender")
-        stage.tally["reversed by the bank"] += 1
-    _tell(stage, rng)
+        world.bank.incoming.return_incoming(id, "reversed_by_sender")
+        world.tally["reversed by the bank"] += 1
+    _tell(world, rng)
 
 
-def call_off(stage: Stage, rng: random.Random) -> None:
+def call_off(world: ModelWorld, rng: random.Random) -> None:
     """A transfer that is scheduled or held is called off: the simulated bank plans none that is
     held first."""
-    id = _an_incoming(stage, rng, rng.choice((("scheduled",), ("in_review",))))
-    stage.chain_clock.refresh()
-    now = stage.chain_clock.now()
-    if id is None or _is_received(stage.mirror.all(SIMULATED, SimulatedIncoming)[id], now):
+    id = _an_incoming(world, rng, rng.choice((("scheduled",), ("in_review",))))
+    world.chain_clock.refresh()
+    now = world.chain_clock.now()
+    if id is None or _is_received(world.mirror.all(SIMULATED, SimulatedIncoming)[id], now):
         return
 
     def work(tx: Any) -> None:
@@ -175,11 +177,11 @@ def call_off(stage: Stage, rng: random.Random) -> None:
                     tx.insert(notice)
 
     try:
-        write(stage.outside, SIMULATED, work)
+        write(world.outside, SIMULATED, work)
     except UniqueConflict:  # a weak storage did not show the notice, which another has just made
         return
-    stage.tally["called off"] += 1
-    _tell(stage, rng)
+    world.tally["called off"] += 1
+    _tell(world, rng)
 
 
 def _is_received(row: SimulatedIncoming, now: int) -> bool:
@@ -188,23 +190,23 @@ def _is_received(row: SimulatedIncoming, now: int) -> bool:
     return has_ended or max(row.settles_at, row.held_until or 0) <= now
 
 
-def _an_incoming(stage: Stage, rng: random.Random, statuses: tuple[str, ...]) -> str | None:
+def _an_incoming(world: ModelWorld, rng: random.Random, statuses: tuple[str, ...]) -> str | None:
     """One that we know in these states, or any, rather of the newest."""
-    transactions = stage.all(BankTransaction).values()
+    transactions = world.all(BankTransaction).values()
     ids = [one.incoming_id for one in transactions if one.status in statuses]
     if not ids or rng.random() < 0.5:
-        ids = list(stage.mirror.all(SIMULATED, SimulatedIncoming))
+        ids = list(world.mirror.all(SIMULATED, SimulatedIncoming))
     return rng.choice(ids[-4:] if rng.random() < 0.7 else ids) if ids else None
 
 
-def close_account(stage: Stage, rng: random.Random) -> None:
+def close_account(world: ModelWorld, rng: random.Random) -> None:
     """An account comes to its end, while money for it is on its way."""
     if rng.random() < 0.2:
-        other = stage.accounts[2].id
-        stage.tried(
+        other = world.accounts[2].id
+        world.tried(
             rng,
             "close_account",
-            lambda service, key: service.acting_as(stage.server).accounts.change(
+            lambda service, key: service.acting_as(world.server).accounts.change(
                 other, status="closed", idempotency_key=key
             ),
         )
@@ -213,24 +215,24 @@ def close_account(stage: Stage, rng: random.Random) -> None:
 # The bank's line.
 
 
-def repeat_notices(stage: Stage, rng: random.Random) -> None:
+def repeat_notices(world: ModelWorld, rng: random.Random) -> None:
     """The bank lists old notices once more, in any order, also ended ones."""
-    bank = stage.bank
+    bank = world.bank
     given = [*bank.given_payout_notices.values(), *bank.given_incoming_notices.values()]
     bank.again = rng.sample(given, min(len(given), rng.randint(1, 6)))
-    _tell(stage, rng)
+    _tell(world, rng)
 
 
-def bank_fails(stage: Stage, rng: random.Random) -> None:
+def bank_fails(world: ModelWorld, rng: random.Random) -> None:
     """Calls to the bank fail, or their answers are lost."""
     call = rng.choice(("any", "lost_answer", "lost_answer", *BANK_CALLS, *FUNDING_CALLS))
-    stage.order_bank_failures(call, rng.choice((1, 1, 2, 5)))
+    world.order_bank_failures(call, rng.choice((1, 1, 2, 5)))
 
 
-def bank_out_of_reach(stage: Stage, rng: random.Random) -> None:
+def bank_out_of_reach(world: ModelWorld, rng: random.Random) -> None:
     """A worker's line to the bank is dead for some calls, before or after the bank did it."""
-    rng.choice((pay_out, transfer_in, decide_payout))(stage, rng)
-    process = _let_a_process(stage, rng)
+    rng.choice((pay_out, transfer_in, decide_payout))(world, rng)
+    process = _let_a_process(world, rng)
     fault: Fault = rng.choice((bank_away, bank_answer_lost, bank_answer_lost))
     process.gate.arm(rng.randint(0, 5), fault, on="bank", times=rng.choice((1, 2, 8)))
     process.advance(rng.choice((5, 20, 60)))
@@ -240,62 +242,62 @@ def bank_out_of_reach(stage: Stage, rng: random.Random) -> None:
 # Time.
 
 
-def pass_banking_days(stage: Stage, rng: random.Random) -> None:
+def pass_banking_days(world: ModelWorld, rng: random.Random) -> None:
     """No worker runs for hours to weeks, or until the bank does something; then what is due."""
-    until = rng.choice((0, 0, *_plans(stage)[-8:]))
-    seconds = (until - stage.bank_now()) // SECOND + rng.choice((0, 1, 600))
+    until = rng.choice((0, 0, *_plans(world)[-8:]))
+    seconds = (until - world.bank_now()) // SECOND + rng.choice((0, 1, 600))
     if seconds <= 600:
         seconds = rng.choice((HOUR, DAY, DAY, 2 * DAY, 3 * DAY, 11 * DAY, 65 * DAY)) // SECOND
-    stage.true.advance(seconds)
-    stage.renew_clients()
-    process = _let_a_process(stage, rng)
+    world.true.advance(seconds)
+    world.renew_clients()
+    process = _let_a_process(world, rng)
     if rng.random() < 0.5:
         process.worker.run_until_idle()
     else:
         process.advance(rng.choice((5, 60)))
 
 
-def _plans(stage: Stage) -> list[int]:
+def _plans(world: ModelWorld) -> list[int]:
     """When the bank does something, of what it has."""
-    plans = [row.settles_at for row in stage.mirror.all(SIMULATED, SimulatedPayout).values()]
-    for row in stage.mirror.all(SIMULATED, SimulatedIncoming).values():
+    plans = [row.settles_at for row in world.mirror.all(SIMULATED, SimulatedPayout).values()]
+    for row in world.mirror.all(SIMULATED, SimulatedIncoming).values():
         plans += [row.settles_at, row.held_until or 0]
     return plans
 
 
-def undo_what_was_final(stage: Stage, rng: random.Random) -> None:
+def undo_what_was_final(world: ModelWorld, rng: random.Random) -> None:
     """Transfers of ours that were final are undone, and fail when they are sent again."""
-    if not stage.may_reorg_deeply:
+    if not world.may_reorg_deeply:
         return
     if rng.random() < 0.3:
-        pay_out(stage, rng)
+        pay_out(world, rng)
     else:
-        _receive(stage, rng, "wire", "receive")
-        _wake(stage, rng)
-    process = _let_a_process(stage, rng)
+        _receive(world, rng, "wire", "receive")
+        _wake(world, rng)
+    process = _let_a_process(world, rng)
     process.advance(rng.choice((8, 10, 12)))
-    stage.reorged.add(BASE)
-    stage.reorged_deeply.add(BASE)
+    world.reorged.add(BASE)
+    world.reorged_deeply.add(BASE)
     depth = rng.randint(2 * CONFIRMATIONS, 12)
-    stage.sandbox().reorg(stage.server, BASE, depth, reinclude=False)
-    stage.order_failures("transfer", rng.choice((1, 2, 4)), BASE)
+    world.sandbox().reorg(world.server, BASE, depth, reinclude=False)
+    world.order_failures("transfer", rng.choice((1, 2, 4)), BASE)
     process.advance(rng.choice((20, 400)))
 
 
-def _tell(stage: Stage, rng: random.Random) -> None:
+def _tell(world: ModelWorld, rng: random.Random) -> None:
     """The bank's webhook, if it comes: the reader of notices is woken."""
     if rng.random() < 0.7:
-        _wake(stage, rng)
+        _wake(world, rng)
 
 
-def _wake(stage: Stage, rng: random.Random) -> None:
-    process = _let_a_process(stage, rng)
+def _wake(world: ModelWorld, rng: random.Random) -> None:
+    process = _let_a_process(world, rng)
     process.service.refresh()
     process.service.parts.background_jobs.notice_reader("sandbox").wake()
 
 
-def _let_a_process(stage: Stage, rng: random.Random) -> Process:
-    return rng.choice(stage.processes)
+def _let_a_process(world: ModelWorld, rng: random.Random) -> Process:
+    return rng.choice(world.processes)
 
 
 BANK_CALLERS: tuple[tuple[int, Act], ...] = ((12, pay_out), (6, decide_payout))

@@ -20,8 +20,8 @@ from payments_core.storage.port import SIMULATED
 from tests.core import tables
 from tests.service.model.index import Wrong
 from tests.service.model.mirror import Commit
+from tests.service.model.model_world import ModelWorld
 from tests.service.model.onchain import ChainIndex
-from tests.service.model.stage import Stage
 
 PAYMENT_OF_PAYOUT = {
     "created": {"processing", "executing"},
@@ -130,7 +130,7 @@ def _path_of_transaction(commit: Commit, before: object, after: BankTransaction)
 # After every commit: payouts.
 
 
-def payouts_go_by_their_table(stage: Stage, index: BankIndex, commit: Commit) -> Wrong:
+def payouts_go_by_their_table(world: ModelWorld, index: BankIndex, commit: Commit) -> Wrong:
     """A payout steps along the rows; another attempt begins anew, where the one before ended."""
     edges = {(row[0], row[2]) for row in tables.PAYOUT}
     for before, after in commit.changes:
@@ -146,7 +146,7 @@ def payouts_go_by_their_table(stage: Stage, index: BankIndex, commit: Commit) ->
             yield f"{after.payout.key} comes after {known.key}, which is {known.status}"
 
 
-def payouts_hold_what_the_books_say(stage: Stage, index: BankIndex, commit: Commit) -> Wrong:
+def payouts_hold_what_the_books_say(world: ModelWorld, index: BankIndex, commit: Commit) -> Wrong:
     """The Payment is where its payout is, and so are the funds."""
     for payment in commit.after(Payment):
         payout = payment.payout
@@ -161,24 +161,24 @@ def payouts_hold_what_the_books_say(stage: Stage, index: BankIndex, commit: Comm
                 yield f"{payment.id} has {books}, and its payout is {payout.status}"
         if payment.settled != books.recipient or books.escrow or books.excess or books.fees:
             yield f"{payment.id} has {books}, and settled {payment.settled}"
-        is_short = payment.chain_id in stage.reorged_deeply
+        is_short = payment.chain_id in world.reorged_deeply
         if books.offramp not in (0, payment.amount) and not is_short:
             yield f"{payment.id} has {books}"
 
 
-def nobody_is_paid_twice(stage: Stage, index: BankIndex, commit: Commit) -> Wrong:
+def nobody_is_paid_twice(world: ModelWorld, index: BankIndex, commit: Commit) -> Wrong:
     """The bank has one payout of a Payment at the most that has not come back, under a key that is
     stored, and none of what went back to the vault."""
     ids = {payment.id for payment in commit.after(Payment) if payment.payout is not None}
     ids |= {row.id.split("/")[1] for row in commit.after(SimulatedPayout)}
     ids |= {refund.payment_id for refund in commit.after(Refund) if refund.from_offramp}
     for id in sorted(ids):
-        payment = stage.all(Payment)[id]
+        payment = world.all(Payment)[id]
         assert payment.payout is not None
-        alive = [row for row in payouts_of(stage, payment) if not has_returned(stage, row)]
+        alive = [row for row in payouts_of(world, payment) if not has_returned(world, row)]
         refunds = [
             refund
-            for refund in stage.all(Refund).values()
+            for refund in world.all(Refund).values()
             if refund.payment_id == id and refund.from_offramp and refund.status != "failed"
         ]
         if len(alive) > 1:
@@ -191,26 +191,26 @@ def nobody_is_paid_twice(stage: Stage, index: BankIndex, commit: Commit) -> Wron
             yield f"{id} pays {payment.amount}, and the bank another amount"
 
 
-def payouts_of(stage: Stage, payment: Payment) -> list[SimulatedPayout]:
+def payouts_of(world: ModelWorld, payment: Payment) -> list[SimulatedPayout]:
     """What the bank has of a Payment, also under keys that are not stored."""
     assert payment.payout is not None
-    rows = stage.mirror.all(SIMULATED, SimulatedPayout)
+    rows = world.mirror.all(SIMULATED, SimulatedPayout)
     keys = [
-        payout_key(stage.environment_id, payment.id, attempt)
+        payout_key(world.environment_id, payment.id, attempt)
         for attempt in range(payment.payout.attempt + 2)
     ]
     return [rows[key] for key in keys if key in rows]
 
 
-def has_returned(stage: Stage, row: SimulatedPayout) -> bool:
+def has_returned(world: ModelWorld, row: SimulatedPayout) -> bool:
     """Whether the bank shows a payout as returned now."""
-    return row.returns_at is not None and row.returns_at <= stage.bank_now()
+    return row.returns_at is not None and row.returns_at <= world.bank_now()
 
 
 # After every commit: on-ramps.
 
 
-def bank_journals_balance(stage: Stage, index: BankIndex, commit: Commit) -> Wrong:
+def bank_journals_balance(world: ModelWorld, index: BankIndex, commit: Commit) -> Wrong:
     """Each entry adds up to zero, all of them to the books, and their numbers have no gap."""
     for transaction in commit.after(BankTransaction):
         entries = index.entries[transaction.id].values()
@@ -226,7 +226,7 @@ def bank_journals_balance(stage: Stage, index: BankIndex, commit: Commit) -> Wro
             yield f"{transaction.id} misses entries"
 
 
-def transfers_are_where_the_books_say(stage: Stage, index: BankIndex, commit: Commit) -> Wrong:
+def transfers_are_where_the_books_say(world: ModelWorld, index: BankIndex, commit: Commit) -> Wrong:
     """One account of the books has the whole transfer, which the status allows."""
     for transaction in commit.after(BankTransaction):
         books = transaction.books
@@ -238,11 +238,11 @@ def transfers_are_where_the_books_say(stage: Stage, index: BankIndex, commit: Co
             yield f"{transaction.id} of {transaction.amount_cents} has {books}"
 
 
-def each_transfer_counts_once(stage: Stage, index: BankIndex, commit: Commit) -> Wrong:
+def each_transfer_counts_once(world: ModelWorld, index: BankIndex, commit: Commit) -> Wrong:
     """The bank's transfer has one transaction, of that amount, on the on-ramp that it is for."""
     for transaction in commit.inserted(BankTransaction):
         known = index.incoming.setdefault(transaction.incoming_id, transaction.id)
-        row = stage.mirror.all(SIMULATED, SimulatedIncoming).get(transaction.incoming_id)
+        row = world.mirror.all(SIMULATED, SimulatedIncoming).get(transaction.incoming_id)
         if known != transaction.id or row is None:
             yield f"{transaction.id} is {transaction.incoming_id}, and so is {known}"
         elif (row.amount_cents, row.account_key) != (
@@ -252,17 +252,19 @@ def each_transfer_counts_once(stage: Stage, index: BankIndex, commit: Commit) ->
             yield f"{transaction.id} is not what the bank has"
 
 
-def nothing_is_credited_that_goes_back(stage: Stage, index: BankIndex, commit: Commit) -> Wrong:
+def nothing_is_credited_that_goes_back(
+    world: ModelWorld, index: BankIndex, commit: Commit
+) -> Wrong:
     """The bank delivers what it received, and does not send it back beside that."""
     for row in commit.after(SimulatedIncoming):
         if row.delivery_key is not None and row.end is not None:
             yield f"{row.id} is delivered and {row.end}"
         if row.delivery_key is not None:
-            owner = stage.all(BankTransaction).get(row.delivery_key)
+            owner = world.all(BankTransaction).get(row.delivery_key)
             if owner is None or owner.disposition != "deliver":
                 yield f"{row.id} is delivered, and nobody decided that"
     for transaction in commit.after(BankTransaction):
-        row = stage.mirror.all(SIMULATED, SimulatedIncoming)[transaction.incoming_id]
+        row = world.mirror.all(SIMULATED, SimulatedIncoming)[transaction.incoming_id]
         is_credited = transaction.status in ("submitted", "settled")
         if is_credited and row.delivery_key != transaction.id:
             yield f"{transaction.id} is {transaction.status}, and the bank delivered nothing"
@@ -272,7 +274,7 @@ def nothing_is_credited_that_goes_back(stage: Stage, index: BankIndex, commit: C
             yield f"{transaction.id} is refunded, and the bank has it"
 
 
-BANK_INVARIANTS: tuple[Callable[[Stage, BankIndex, Commit], Wrong], ...] = (
+BANK_INVARIANTS: tuple[Callable[[ModelWorld, BankIndex, Commit], Wrong], ...] = (
     payouts_go_by_their_table,
     payouts_hold_what_the_books_say,
     nobody_is_paid_twice,
@@ -286,14 +288,14 @@ BANK_INVARIANTS: tuple[Callable[[Stage, BankIndex, Commit], Wrong], ...] = (
 # When everything has come to its end.
 
 
-def plans_end_at(stage: Stage) -> Instant:
+def plans_end_at(world: ModelWorld) -> Instant:
     """When the bank has done all that it plans, and our own reviews of transfers are over."""
     waits: list[Instant] = []
-    for payout in stage.mirror.all(SIMULATED, SimulatedPayout).values():
+    for payout in world.mirror.all(SIMULATED, SimulatedPayout).values():
         waits += [payout.settles_at if payout.settles else 0, payout.returns_at or 0]
-    for row in stage.mirror.all(SIMULATED, SimulatedIncoming).values():
+    for row in world.mirror.all(SIMULATED, SimulatedIncoming).values():
         waits += [row.settles_at, row.held_until or 0, row.ends_at or 0]
-    for transaction in stage.all(BankTransaction).values():
+    for transaction in world.all(BankTransaction).values():
         if transaction.held_at is not None and transaction.status == "in_review":
             waits.append(transaction.held_at + 10 * DAY)
         elif transaction.reason in ("credit_failed", "credit_reversed"):
@@ -301,13 +303,13 @@ def plans_end_at(stage: Stage) -> Instant:
     return max(waits, default=0)
 
 
-def payouts_are_what_the_bank_shows(stage: Stage, index: ChainIndex) -> Wrong:
+def payouts_are_what_the_bank_shows(world: ModelWorld, index: ChainIndex) -> Wrong:
     """A settled payout is settled at the bank, a returned one has come back, and so on."""
-    for payment in stage.all(Payment).values():
+    for payment in world.all(Payment).values():
         if payment.payout is None:
             continue
-        row = stage.mirror.all(SIMULATED, SimulatedPayout).get(payment.payout.key)
-        shown = "nothing" if row is None else "returned" if has_returned(stage, row) else "settled"
+        row = world.mirror.all(SIMULATED, SimulatedPayout).get(payment.payout.key)
+        shown = "nothing" if row is None else "returned" if has_returned(world, row) else "settled"
         if shown != _SHOWN.get(payment.payout.status, "nothing"):
             yield f"{payment.payout.key} is {payment.payout.status}, and the bank shows {shown}"
 
@@ -315,23 +317,23 @@ def payouts_are_what_the_bank_shows(stage: Stage, index: ChainIndex) -> Wrong:
 _SHOWN = {"settled": "settled", "returned": "returned", "submitted": "submitted"}
 
 
-def the_offramp_holds_what_the_books_say(stage: Stage, index: ChainIndex) -> Wrong:
+def the_offramp_holds_what_the_books_say(world: ModelWorld, index: ChainIndex) -> Wrong:
     """What was paid out and did not go back to a vault lies at the off-ramp address."""
     said: Counter[tuple[int, str]] = Counter()
-    spec = AddressSpec(stage.environment_id, "escrow", OFFRAMP_OWNER)
-    for payment in stage.all(Payment).values():
+    spec = AddressSpec(world.environment_id, "escrow", OFFRAMP_OWNER)
+    for payment in world.all(Payment).values():
         if payment.payout is not None:
             said[payment.chain_id, payment.asset.address] -= int(payment.books.payer)
     for (chain_id, token), amount in said.items():
-        there = index.held(chain_id, token, stage.chains[chain_id].derive(spec))
+        there = index.held(chain_id, token, world.chains[chain_id].derive(spec))
         if there != amount:
             yield f"{chain_id}:{token} of the off-ramp is {there}, and the books say {amount}"
 
 
-def every_transfer_has_its_end(stage: Stage, index: ChainIndex) -> Wrong:
+def every_transfer_has_its_end(world: ModelWorld, index: ChainIndex) -> Wrong:
     """What the bank received is credited, or went back; and what it did not is reported as such."""
-    found = {one.incoming_id: one for one in stage.all(BankTransaction).values()}
-    for row in stage.mirror.all(SIMULATED, SimulatedIncoming).values():
+    found = {one.incoming_id: one for one in world.all(BankTransaction).values()}
+    for row in world.mirror.all(SIMULATED, SimulatedIncoming).values():
         transaction = found.get(row.id)
         if row.account_key is None:
             if transaction is not None or row.end is None:
@@ -347,7 +349,7 @@ def every_transfer_has_its_end(stage: Stage, index: ChainIndex) -> Wrong:
             yield f"{row.id} is {row.end or 'received'}, and {transaction.id} {transaction.status}"
 
 
-BANK_ENDINGS: tuple[Callable[[Stage, ChainIndex], Wrong], ...] = (
+BANK_ENDINGS: tuple[Callable[[ModelWorld, ChainIndex], Wrong], ...] = (
     payouts_are_what_the_bank_shows,
     the_offramp_holds_what_the_books_say,
     every_transfer_has_its_end,

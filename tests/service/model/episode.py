@@ -1,4 +1,4 @@
-"""An episode: a stage, some steps on it, and its end; the same for the same seed, always.
+"""An episode: a world, some steps in it, and its end; the same for the same seed, always.
 
 Step `n` of a seed is the same rule with the same choices whatever other steps are left out, so a
 long replay can be made short.
@@ -38,6 +38,7 @@ from tests.service.model.banks_books import (
 from tests.service.model.index import Index
 from tests.service.model.invariants import INVARIANTS
 from tests.service.model.mirror import Circling, Commit
+from tests.service.model.model_world import ModelWorld
 from tests.service.model.onchain import (
     CHAIN_INVARIANTS,
     ENDINGS,
@@ -46,7 +47,6 @@ from tests.service.model.onchain import (
 )
 from tests.service.model.parts import PARTS
 from tests.service.model.rules import Act
-from tests.service.model.stage import Stage
 from tests.service.model.values import VALUE_INVARIANTS, Values
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class Violation(Exception):
 
 
 class Episode:
-    """A stage under the eyes of the invariants."""
+    """A world under the eyes of the invariants."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -100,13 +100,13 @@ class Episode:
         self._values = Values()
         self._rule = "open"
         self._step: int | None = 0
-        self.stage = Stage(seed, self._look)
+        self.world = ModelWorld(seed, self._look)
         self._check()
 
     @property
     def tally(self) -> Counter[str]:
         """How often what was reached."""
-        return self.stage.tally
+        return self.world.tally
 
     def step(self, number: int, act: Act, rng: random.Random) -> None:
         """One rule. Raises Violation."""
@@ -114,12 +114,12 @@ class Episode:
         self.tally[f"rule {act.__name__}"] += 1
         self._rest()
         with self._heard():
-            act(self.stage, rng)
+            act(self.world, rng)
         self._check()
 
     def end(self) -> None:
         """Let everything come to its end. Raises Violation."""
-        stage = self.stage
+        world = self.world
         self._step, self._rule = None, "end"
         with self._heard():
             self._calm()
@@ -127,72 +127,72 @@ class Episode:
                 self._rest()
                 waits = self._waits_until()
                 if waits is not None:
-                    stage.true.advance((waits - stage.chain_clock.now()) // SECOND + 1)
-                stage.processes[0].advance(60)
+                    world.true.advance((waits - world.chain_clock.now()) // SECOND + 1)
+                world.processes[0].advance(60)
                 if waits is None and not self._is_under_way():
                     break
-            stage.processes[0].advance(60 + stage.furthest_skew_s)  # what a fast clock put off
+            world.processes[0].advance(60 + world.furthest_skew_s)  # what a fast clock put off
         self._check()
         for invariant in (*ENDINGS, *BANK_ENDINGS):
-            for detail in invariant(stage, self._chain):
-                stage.report(invariant.__name__, detail)
+            for detail in invariant(world, self._chain):
+                world.report(invariant.__name__, detail)
         self._check()
         self._count()
 
     def _is_under_way(self) -> bool:
         """Whether something still goes on; a bank's notices are read once in an hour at least."""
         unended = (nothing_is_under_way, *BANK_ENDINGS)
-        return any(any(invariant(self.stage, self._chain)) for invariant in unended)
+        return any(any(invariant(self.world, self._chain)) for invariant in unended)
 
     def _waits_until(self) -> Instant | None:
         """When the last of the Payments and options expires that wait for funds, and the bank has
         done all that it plans."""
-        payments = self.stage.all(Payment).values()
+        payments = self.world.all(Payment).values()
         waiting = [p.expires_at for p in payments if p.status == "awaiting_payment"]
-        options = self.stage.all(PaymentOption).values()
+        options = self.world.all(PaymentOption).values()
         waiting += [option.expires_at for option in options if option.status == "pending"]
-        now = self.stage.chain_clock.now()
-        waiting.append(plans_end_at(self.stage))
+        now = self.world.chain_clock.now()
+        waiting.append(plans_end_at(self.world))
         return max((instant for instant in waiting if instant > now), default=None)
 
     def _rest(self) -> None:
         """Count the calls from here on."""
-        for gate in (self.stage.outside, *(process.gate for process in self.stage.processes)):
+        for gate in (self.world.outside, *(process.gate for process in self.world.processes)):
             gate.calls = 0
 
     def _calm(self) -> None:
         """No clock differs, and nothing is armed to fail."""
-        for process in self.stage.processes:
+        for process in self.world.processes:
             process.system.ahead_ms = 0
-        self.stage.bank.refusals_left = 0
-        self.stage.restart()
-        self.stage.disarm()
+        self.world.bank.refusals_left = 0
+        self.world.restart()
+        self.world.disarm()
 
-    def _look(self, stage: Stage, commit: Commit) -> None:
+    def _look(self, world: ModelWorld, commit: Commit) -> None:
         if commit.partition != SIMULATED:
             self._index.keep_up(commit)
-        self._chain.keep_up(stage, commit)
+        self._chain.keep_up(world, commit)
         self._bank.keep_up(commit)
         for row in rows_of(commit):
             self.tally[row] += 1
         if commit.partition == SIMULATED:
-            _ask(stage, CHAIN_INVARIANTS, self._chain, commit)
-            _ask(stage, BANK_INVARIANTS, self._bank, commit)
-        elif commit.partition == stage.environment_id:
-            _ask(stage, INVARIANTS, self._index, commit)
-            _ask(stage, VALUE_INVARIANTS, self._values, commit)
-            _ask(stage, CHAIN_INVARIANTS, self._chain, commit)
-            _ask(stage, BANK_INVARIANTS, self._bank, commit)
+            _ask(world, CHAIN_INVARIANTS, self._chain, commit)
+            _ask(world, BANK_INVARIANTS, self._bank, commit)
+        elif commit.partition == world.environment_id:
+            _ask(world, INVARIANTS, self._index, commit)
+            _ask(world, VALUE_INVARIANTS, self._values, commit)
+            _ask(world, CHAIN_INVARIANTS, self._chain, commit)
+            _ask(world, BANK_INVARIANTS, self._bank, commit)
 
     def _check(self) -> None:
-        if self.stage.faults:
-            invariant, detail = self.stage.faults[0]
+        if self.world.faults:
+            invariant, detail = self.world.faults[0]
             raise Violation(invariant, detail, self.seed, self._step, self._rule)
 
     @contextmanager
     def _heard(self) -> Iterator[None]:
         """What the service logs as its own fault is a violation."""
-        heard = _Heard(self.stage)
+        heard = _Heard(self.world)
         logger = logging.getLogger("payments_core")
         level, propagate = logger.level, logger.propagate
         logger.addHandler(heard)
@@ -201,9 +201,9 @@ class Episode:
         try:
             yield
         except Circling:
-            self.stage.report("a process ends", "it makes calls without end")
+            self.world.report("a process ends", "it makes calls without end")
         except Exception as error:
-            self.stage.report("no call fails unforeseen", describe_error(error))
+            self.world.report("no call fails unforeseen", describe_error(error))
         finally:
             logger.removeHandler(heard)
             logger.setLevel(level)
@@ -219,7 +219,7 @@ class Episode:
             BankTransaction,
         )
         for kind in kinds:
-            for record in self.stage.all(kind).values():
+            for record in self.world.all(kind).values():
                 self.tally[f"{kind.__name__} ends {getattr(record, 'status', None)}"] += 1
                 for entry in getattr(record, "timeline", ()):
                     self.tally[f"status {entry.status}"] += 1
@@ -227,51 +227,51 @@ class Episode:
                     self.tally[f"label {label}"] += 1
                 if reason := getattr(record, "rejection_reason", None):
                     self.tally[f"reason {reason}"] += 1
-        for event in self.stage.all(Event).values():
+        for event in self.world.all(Event).values():
             self.tally[f"event {event.name}"] += 1
 
 
 def _ask(
-    stage: Stage,
-    invariants: Sequence[Callable[[Stage, T, Commit], Iterator[str]]],
+    world: ModelWorld,
+    invariants: Sequence[Callable[[ModelWorld, T, Commit], Iterator[str]]],
     index: T,
     commit: Commit,
 ) -> None:
     for invariant in invariants:
-        for detail in invariant(stage, index, commit):
-            stage.report(invariant.__name__, detail)
+        for detail in invariant(world, index, commit):
+            world.report(invariant.__name__, detail)
 
 
 class _Heard(logging.Handler):
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, world: ModelWorld) -> None:
         super().__init__(logging.WARNING)
-        self._stage = stage
+        self._world = world
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if self._stage.has_trouble and "Unavailable" in text:
+        if self._world.has_trouble and "Unavailable" in text:
             return
         if any(words in text for words in _AS_IT_SHOULD_BE):
             return
-        if self._stage.furthest_skew_s and "a clock that was ahead had postponed them" in text:
-            self._stage.tally["brought forward"] += 1
+        if self._world.furthest_skew_s and "a clock that was ahead had postponed them" in text:
+            self._world.tally["brought forward"] += 1
             return
         if "which expired with nothing received and was purged" in text:
-            self._stage.tally["alarm of a purged escrow"] += 1
-            self._stage.alarms.append(text)
+            self._world.tally["alarm of a purged escrow"] += 1
+            self._world.alarms.append(text)
             return
         if "did not arrive in" in text:
-            self._stage.tally["alarm"] += 1
-            if self._stage.reorged:  # it undid a bank's delivery, which the bank makes only once
+            self._world.tally["alarm"] += 1
+            if self._world.reorged:  # it undid a bank's delivery, which the bank makes only once
                 return
         if any(
             words in text
             for words in ("undid it in a reorg", "a reorg undid", "has a reorg deeper")
         ):
-            self._stage.tally["alarm"] += 1
-            if self._stage.reorged_deeply:
+            self._world.tally["alarm"] += 1
+            if self._world.reorged_deeply:
                 return
-        self._stage.report("no job fails", text)
+        self._world.report("no job fails", text)
 
 
 def run(

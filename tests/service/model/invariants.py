@@ -1,6 +1,6 @@
 """What is true of every commit, over the records alone: nothing here asks the core's own code.
 
-Each function is given the stage and one commit, and yields what is wrong. Only what the commit
+Each function is given the world and one commit, and yields what is wrong. Only what the commit
 touched is checked again; everything else was right before.
 """
 
@@ -26,7 +26,7 @@ from tests.core import tables
 from tests.service.model import spending
 from tests.service.model.index import LIVE_REFUND, Index, Wrong
 from tests.service.model.mirror import Commit
-from tests.service.model.stage import Stage
+from tests.service.model.model_world import ModelWorld
 
 _KEPT = (Receipt, JournalEntry, Refund, Event, BankTransaction, FundingEntry)
 """What is never deleted."""
@@ -34,7 +34,7 @@ _KEPT = (Receipt, JournalEntry, Refund, Event, BankTransaction, FundingEntry)
 # The books.
 
 
-def versions_only_rise(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def versions_only_rise(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """Storage's version by one, the status's version never back, and no record of money goes."""
     for before, after in commit.changes:
         if before is None or after is None:
@@ -50,7 +50,7 @@ def versions_only_rise(stage: Stage, index: Index, commit: Commit) -> Wrong:
             yield f"{after.id} went from status version {was} to {is_}"
 
 
-def only_empty_payments_are_purged(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def only_empty_payments_are_purged(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """A Payment goes only where it expired with nothing received, and all that is its own with it;
     nothing is noted of it afterwards."""
     remembered = {purged.id: purged for purged in commit.inserted(PurgedPayment)}
@@ -65,24 +65,24 @@ def only_empty_payments_are_purged(stage: Stage, index: Index, commit: Commit) -
         if index.receipts[before.id] or index.entries[before.id] or index.refunds[before.id]:
             yield f"{before.id} is gone, and its money is not"
         for kind in (PaymentOption, FundingOperation, TrackedTransaction, PaymentLink):
-            for record in stage.all(kind).values():
+            for record in world.all(kind).values():
                 if record.payment_id == before.id:
                     yield f"{before.id} is gone, and its {record.id} is not"
     for tracked in commit.after(TrackedTransaction):
-        if tracked.payment_id not in stage.all(Payment):
+        if tracked.payment_id not in world.all(Payment):
             yield f"{tracked.id} is noted, and its Payment is gone"
 
 
-def entries_are_never_changed(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def entries_are_never_changed(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """What the journal and the outbox say once they say permanently."""
     for kind in (JournalEntry, Event, FundingEntry):
         for before, _ in commit.replaced(kind):
             yield f"{before.id} was changed"
 
 
-def journals_balance(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def journals_balance(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """Each entry adds up to zero, all of them to the books, and their numbers have no gap."""
-    for payment in _payments(stage, commit):
+    for payment in _payments(world, commit):
         entries = index.entries[payment.id].values()
         sums: Counter[str] = Counter()
         for entry in entries:
@@ -95,11 +95,11 @@ def journals_balance(stage: Stage, index: Index, commit: Commit) -> Wrong:
             yield f"{payment.id} misses entries"
 
 
-def what_was_received_is_somewhere(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def what_was_received_is_somewhere(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """received = verified receipts = released (recipient, fees, what vaults gave back) + refunded
     from escrow + refunded from the excess + held (escrow, excess). What a payout drew of its vault
     is with the recipient, the bank, or at the off-ramp address, or went back from there."""
-    for payment in _payments(stage, commit):
+    for payment in _payments(world, commit):
         receipts = [r for r in index.receipts[payment.id].values() if r.status == "verified"]
         done = [r for r in index.refunds[payment.id].values() if r.status == "succeeded"]
         books = payment.books
@@ -125,21 +125,21 @@ def what_was_received_is_somewhere(stage: Stage, index: Index, commit: Commit) -
 _SENT = ("send", "send_reorged")
 
 
-def nothing_is_below_zero(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def nothing_is_below_zero(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """No account but the payer's is overdrawn, unless the chain undid what was final."""
-    for payment in _payments(stage, commit):
+    for payment in _payments(world, commit):
         books = payment.books
         ours = (getattr(books, name) for name in JOURNAL_ACCOUNTS if name != "payer")
         short = min(*ours, payment.received)
-        if short < 0 and payment.chain_id not in stage.reorged_deeply:
+        if short < 0 and payment.chain_id not in world.reorged_deeply:
             yield f"{payment.id} has {books}"
 
 
-def no_refund_exceeds_what_is_there(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def no_refund_exceeds_what_is_there(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """All refunds under way together take no more than the books have."""
-    for payment in _payments(stage, commit):
+    for payment in _payments(world, commit):
         live = [r for r in index.refunds[payment.id].values() if r.status in LIVE_REFUND]
-        if not live or payment.chain_id in stage.reorged_deeply:
+        if not live or payment.chain_id in world.reorged_deeply:
             continue
         books = payment.books
         if sum(r.from_escrow for r in live) > books.escrow:
@@ -154,7 +154,7 @@ def no_refund_exceeds_what_is_there(stage: Stage, index: Index, commit: Commit) 
             yield f"{payment.id}: a refund from escrow beside a release"
 
 
-def no_log_counts_twice(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def no_log_counts_twice(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """A log makes one receipt or one deposit, never two and never both."""
     found: list[Receipt | Deposit] = [*commit.inserted(Receipt), *commit.inserted(Deposit)]
     for record in found:
@@ -163,7 +163,7 @@ def no_log_counts_twice(stage: Stage, index: Index, commit: Commit) -> Wrong:
             yield f"{record.id} and {index.logs[log]} are of the log {log}"
 
 
-def labels_are_never_lost(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def labels_are_never_lost(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """Labels add up."""
     for before, after in commit.replaced(Payment):
         if lost := set(before.labels) - set(after.labels):
@@ -172,7 +172,7 @@ def labels_are_never_lost(stage: Stage, index: Index, commit: Commit) -> Wrong:
             yield f"{after.id} has a label twice: {after.labels}"
 
 
-def terms_are_kept(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def terms_are_kept(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """What a Payment was created under holds for good, whatever the settings say later."""
     for before, after in commit.replaced(Payment):
         for name in ("amount", "fee_bps", "tolerance_bps", "confirmations", "expires_at"):
@@ -180,7 +180,7 @@ def terms_are_kept(stage: Stage, index: Index, commit: Commit) -> Wrong:
                 yield f"{after.id} has another {name} than it began with"
 
 
-def no_request_creates_twice(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def no_request_creates_twice(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """The reference of each request is on one Payment."""
     for payment in commit.inserted(Payment):
         reference = str(payment.reference)
@@ -191,7 +191,7 @@ def no_request_creates_twice(stage: Stage, index: Index, commit: Commit) -> Wron
 # Changes and their events.
 
 
-def every_change_is_told(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def every_change_is_told(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """A change of status commits with exactly the events that the contract's table gives it."""
     reported: dict[str, list[Event]] = defaultdict(list)
     for event in commit.inserted(Event):
@@ -232,7 +232,7 @@ _TABLES: dict[type[Record], tuple[set[tables.Row], str]] = {
 }
 
 
-def amounts_are_digits(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def amounts_are_digits(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """Every atomic amount of an event is a digit string, whatever the chain undid."""
     for event in commit.inserted(Event):
         for name, value in event.payload.items():
@@ -277,7 +277,7 @@ def _events_of(row: tables.Row) -> tuple[str, ...]:
     return (row[3],) if row[3] else ()
 
 
-def timelines_say_what_happened(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def timelines_say_what_happened(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """One line for each version of the status, and the last one is the present."""
     for payment in commit.after(Payment):
         if len(payment.timeline) != payment.status_version:
@@ -286,16 +286,16 @@ def timelines_say_what_happened(stage: Stage, index: Index, commit: Commit) -> W
             yield f"{payment.id} is {payment.status}, and its timeline differs"
 
 
-def public_options_say_what_came(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def public_options_say_what_came(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """Each has what its verified receipts add up to, and is on its way with what is sighted."""
-    payments = _payments(stage, commit)
+    payments = _payments(world, commit)
     ids = {id for payment in payments for id in payment.option_ids}
     ids |= {option.id for option in commit.after(PaymentOption)}
     for id in sorted(ids):
-        option = stage.all(PaymentOption)[id]
+        option = world.all(PaymentOption)[id]
         if not option.is_public:
             continue
-        payment = stage.all(Payment)[option.payment_id]
+        payment = world.all(Payment)[option.payment_id]
         receipts = index.receipts[payment.id].values()
         own = [r for r in receipts if r.option_id == id and r.status == "verified"]
         if option.paid != sum(receipt.amount for receipt in own):
@@ -308,14 +308,14 @@ def public_options_say_what_came(stage: Stage, index: Index, commit: Commit) -> 
             yield f"{id} is {option.status} with {option.sighted}"
 
 
-def options_end_with_their_payment(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def options_end_with_their_payment(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """None waits for funds that its Payment takes no more."""
     ids = {payment.id for payment in commit.after(Payment)}
     ids |= {option.payment_id for option in commit.after(PaymentOption)}
-    for payment in (stage.all(Payment)[id] for id in sorted(ids)):
+    for payment in (world.all(Payment)[id] for id in sorted(ids)):
         if payment.status in OPEN:
             continue
-        for option in (stage.all(PaymentOption)[id] for id in payment.option_ids):
+        for option in (world.all(PaymentOption)[id] for id in payment.option_ids):
             if option.status == "pending":
                 yield f"{option.id} is pending, and {payment.id} is {payment.status}"
 
@@ -327,16 +327,16 @@ def _status(record: Record | None) -> str:
     return str(getattr(record, "status", ""))
 
 
-def _payments(stage: Stage, commit: Commit) -> list[Payment]:
+def _payments(world: ModelWorld, commit: Commit) -> list[Payment]:
     """The Payments that a commit has to do with."""
     ids = {payment.id for payment in commit.after(Payment)}
     ids |= {record.payment_id for record in commit.after(JournalEntry)}
     ids |= {record.payment_id for record in commit.after(Receipt)}
     ids |= {record.payment_id for record in commit.after(Refund)}
-    return [stage.all(Payment)[id] for id in sorted(ids)]
+    return [world.all(Payment)[id] for id in sorted(ids)]
 
 
-INVARIANTS: tuple[Callable[[Stage, Index, Commit], Wrong], ...] = (
+INVARIANTS: tuple[Callable[[ModelWorld, Index, Commit], Wrong], ...] = (
     versions_only_rise,
     only_empty_payments_are_purged,
     entries_are_never_changed,

@@ -18,7 +18,7 @@ from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from tests.service.model.index import Wrong
 from tests.service.model.mirror import Commit
-from tests.service.model.stage import NOBODY, WALLETS, WATCHED, Stage
+from tests.service.model.model_world import NOBODY, WALLETS, WATCHED, ModelWorld
 
 if TYPE_CHECKING:
     from tests.service.model.onchain import ChainIndex
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
 
 
 def send_as_nobody(
-    stage: Stage, rng: random.Random, chain_id: int, symbol: str, amount: int, to: str
+    world: ModelWorld, rng: random.Random, chain_id: int, symbol: str, amount: int, to: str
 ) -> None:
-    """A transfer from an address that nobody holds: a chain may say so, no door of the sandbox."""
+    """A transfer from an address that nobody holds: a chain may name it, the sandbox does not."""
     source, token = rng.choice(NOBODY), find_token(chain_id, symbol).address
-    stage.chains[chain_id].transfer(token, source, to, amount, stage.name("transfer"))
-    stage.processes[0].service.parts.scanner("sandbox").wake(chain_id)
+    world.chains[chain_id].transfer(token, source, to, amount, world.name("transfer"))
+    world.processes[0].service.parts.scanner("sandbox").wake(chain_id)
 
 
-def return_misdirected(stage: Stage, rng: random.Random) -> None:
+def return_misdirected(world: ModelWorld, rng: random.Random) -> None:
     """What does not count goes back, to its sender or to somebody who is named; at times twice."""
-    receipts = list(stage.all(Receipt).values())
+    receipts = list(world.all(Receipt).values())
     chosen = [r for r in receipts if r.status == "rejected" and r.amount and not _is_back(r)]
     if not receipts:
         return
     receipt = rng.choice(chosen[-3:] if chosen and rng.random() < 0.8 else receipts[-5:])
     destination = rng.choice((UNSET, UNSET, rng.choice(WALLETS), rng.choice(NOBODY)))
     for _ in range(rng.choice((1, 1, 2))):
-        done = stage.tried(
+        done = world.tried(
             rng,
             "reconcile return_misdirected",
-            lambda service, key: service.acting_as(stage.server).payments.reconcile(
+            lambda service, key: service.acting_as(world.server).payments.reconcile(
                 receipt.payment_id,
                 "return_misdirected",
                 receipt_id=receipt.id,
@@ -56,21 +56,21 @@ def return_misdirected(stage: Stage, rng: random.Random) -> None:
             ),
         )
         if done is not None:
-            stage.tally["reconcile return_misdirected"] += 1
+            world.tally["reconcile return_misdirected"] += 1
 
 
-def return_deposit(stage: Stage, rng: random.Random) -> None:
+def return_deposit(world: ModelWorld, rng: random.Random) -> None:
     """A deposit that is credited to nobody goes back; at times twice."""
-    rejected = [d for d in stage.all(Deposit).values() if d.rejection_reason or d.sent_back]
+    rejected = [d for d in world.all(Deposit).values() if d.rejection_reason or d.sent_back]
     if not rejected:
         return
     deposit = rng.choice(rejected[-5:])
     destination = rng.choice((UNSET, UNSET, rng.choice(WALLETS), rng.choice(NOBODY)))
     for _ in range(rng.choice((1, 1, 2))):
-        stage.tried(
+        world.tried(
             rng,
             "return_deposit",
-            lambda service, key: service.acting_as(stage.server).deposits.send_back(
+            lambda service, key: service.acting_as(world.server).deposits.send_back(
                 deposit.account_id, deposit.id, destination, idempotency_key=key
             ),
         )
@@ -80,7 +80,7 @@ def _is_back(receipt: Receipt) -> bool:
     return receipt.sent_back is not None and receipt.sent_back.status == "succeeded"
 
 
-RETURNS: tuple[tuple[int, Callable[[Stage, random.Random], None]], ...] = (
+RETURNS: tuple[tuple[int, Callable[[ModelWorld, random.Random], None]], ...] = (
     (6, return_misdirected),
     (4, return_deposit),
 )
@@ -89,20 +89,22 @@ RETURNS: tuple[tuple[int, Callable[[Stage, random.Random], None]], ...] = (
 # After every commit.
 
 
-def nothing_goes_where_nobody_is(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def nothing_goes_where_nobody_is(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:
     """No transfer of ours is to an address that only a chain names."""
     for outgoing in commit.inserted(OutboundTransfer):
         if outgoing.recipient in NOBODY and outgoing.module is None:
             yield f"{outgoing.id} goes to {outgoing.recipient}"
 
 
-def what_does_not_count_is_counted_apart(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def what_does_not_count_is_counted_apart(
+    world: ModelWorld, index: ChainIndex, commit: Commit
+) -> Wrong:
     """A Payment knows how many receipts hold something that does not count."""
     ids = {payment.id for payment in commit.after(Payment)}
     ids |= {receipt.payment_id for receipt in commit.after(Receipt)}
     for id in sorted(ids):
-        payment = stage.all(Payment)[id]
-        held = [r for r in stage.all(Receipt).values() if r.payment_id == id and holds(stage, r)]
+        payment = world.all(Payment)[id]
+        held = [r for r in world.all(Receipt).values() if r.payment_id == id and holds(world, r)]
         if payment.misdirected != len(held):
             yield f"{id} counts {payment.misdirected}, and {len(held)} receipts hold something"
         if held and (
@@ -118,22 +120,22 @@ def names_return(sent_back: SentBack | None, outgoing_id: str) -> bool:
     return sent_back is not None and sent_back.outgoing_id == outgoing_id
 
 
-def proven_amount(stage: Stage, payment: Payment, chain_id: int, token: str) -> int:
+def proven_amount(world: ModelWorld, payment: Payment, chain_id: int, token: str) -> int:
     """What receipts have proven of a token at a Payment's escrow."""
     if (chain_id, token) == token_of(payment):
         return payment.received
     return sum(
         receipt.amount
-        for receipt in stage.all(Receipt).values()
+        for receipt in world.all(Receipt).values()
         if receipt.payment_id == payment.id
-        and is_misdirected(stage, receipt)
+        and is_misdirected(world, receipt)
         and (receipt.chain_id, receipt.token_address) == (chain_id, token)
     )
 
 
-def is_misdirected(stage: Stage, receipt: Receipt) -> bool:
+def is_misdirected(world: ModelWorld, receipt: Receipt) -> bool:
     """Whether a receipt is of something of worth that cannot count."""
-    payment = stage.all(Payment)[receipt.payment_id]
+    payment = world.all(Payment)[receipt.payment_id]
     return (
         receipt.status == "rejected"
         and receipt.amount > 0
@@ -142,16 +144,16 @@ def is_misdirected(stage: Stage, receipt: Receipt) -> bool:
     )
 
 
-def holds(stage: Stage, receipt: Receipt) -> bool:
+def holds(world: ModelWorld, receipt: Receipt) -> bool:
     is_back = receipt.sent_back is not None and receipt.sent_back.status == "succeeded"
-    return is_misdirected(stage, receipt) and not is_back
+    return is_misdirected(world, receipt) and not is_back
 
 
 def token_of(payment: Payment) -> tuple[int, str]:
     return payment.chain_id, payment.asset.address
 
 
-MISDIRECTED_INVARIANTS: tuple[Callable[[Stage, ChainIndex, Commit], Wrong], ...] = (
+MISDIRECTED_INVARIANTS: tuple[Callable[[ModelWorld, ChainIndex, Commit], Wrong], ...] = (
     nothing_goes_where_nobody_is,
     what_does_not_count_is_counted_apart,
 )
@@ -159,14 +161,14 @@ MISDIRECTED_INVARIANTS: tuple[Callable[[Stage, ChainIndex, Commit], Wrong], ...]
 # When everything has come to its end.
 
 
-def escrows_hold_what_does_not_count(stage: Stage, index: ChainIndex) -> Wrong:
+def escrows_hold_what_does_not_count(world: ModelWorld, index: ChainIndex) -> Wrong:
     """What arrived and does not count is at the escrow until it was sent back, once."""
     held: Counter[tuple[int, str, str]] = Counter()
-    for receipt in stage.all(Receipt).values():
-        if holds(stage, receipt):
+    for receipt in world.all(Receipt).values():
+        if holds(world, receipt):
             held[receipt.chain_id, receipt.token_address, receipt.recipient] += receipt.amount
     for chain_id, token, address in list(index.paid_in):
-        payment = stage.all(Payment).get(index.escrows.get(address, ""))
+        payment = world.all(Payment).get(index.escrows.get(address, ""))
         if payment is None or (chain_id, token) == token_of(payment):
             continue
         there = index.held(chain_id, token, address)
@@ -175,17 +177,17 @@ def escrows_hold_what_does_not_count(stage: Stage, index: ChainIndex) -> Wrong:
             yield f"{payment.id}: {there} of {token} is there, and not {wanted}"
 
 
-def watched_deposits_are_reported(stage: Stage, index: ChainIndex) -> Wrong:
+def watched_deposits_are_reported(world: ModelWorld, index: ChainIndex) -> Wrong:
     """A token of the watch list at a deposit address is rejected, and said to be there, or to be
     back."""
     tokens = {(token.chain_id, token.address) for token in WATCHED}
     told: dict[str, dict[str, int]] = {"deposit.misdirected": {}, "deposit.returned": {}}
-    for event in stage.all(Event).values():
+    for event in world.all(Event).values():
         if event.name in told:
             newest, id = told[event.name], event.payload["depositId"]
             newest[id] = max(newest.get(id, 0), event.payload["statusVersion"])
     named, returned = told["deposit.misdirected"], told["deposit.returned"]
-    for deposit in stage.all(Deposit).values():
+    for deposit in world.all(Deposit).values():
         is_watched = (deposit.chain_id, deposit.asset.address) in tokens
         if is_watched and deposit.status not in ("rejected", "failed"):
             yield f"{deposit.id} of {deposit.asset.symbol} is {deposit.status}"
@@ -196,20 +198,20 @@ def watched_deposits_are_reported(stage: Stage, index: ChainIndex) -> Wrong:
             yield f"{deposit.id}: {'nobody was told that it is back' if is_back else 'not back'}"
 
 
-def wanted_back(stage: Stage, family: str, id: str) -> list[tuple[str, int]]:
-    owner = stage.all(Receipt)[id] if family == "return" else stage.all(Deposit)[id]
+def wanted_back(world: ModelWorld, family: str, id: str) -> list[tuple[str, int]]:
+    owner = world.all(Receipt)[id] if family == "return" else world.all(Deposit)[id]
     sent_back = owner.sent_back
     assert sent_back is not None
     if family == "carry":
         assert isinstance(owner, Deposit)
-        account = next(a for a in stage.accounts if a.id == owner.account_id)
+        account = next(a for a in world.accounts if a.id == owner.account_id)
         done = sent_back.swept_by is not None
-        return [(stage.vault_address(account), int(owner.amount))] if done else []
+        return [(world.vault_address(account), int(owner.amount))] if done else []
     done = sent_back.status == "succeeded"
     return [(sent_back.destination, int(owner.amount))] if done else []
 
 
-MISDIRECTED_ENDINGS: tuple[Callable[[Stage, ChainIndex], Wrong], ...] = (
+MISDIRECTED_ENDINGS: tuple[Callable[[ModelWorld, ChainIndex], Wrong], ...] = (
     escrows_hold_what_does_not_count,
     watched_deposits_are_reported,
 )

@@ -33,7 +33,7 @@ from tests.service.model.misdirected import (
     proven_amount,
     wanted_back,
 )
-from tests.service.model.stage import Stage
+from tests.service.model.model_world import ModelWorld
 from tests.service.model.timing import TIME_INVARIANTS
 from tests.service.model.values import only_what_came_back_was_returned
 
@@ -53,11 +53,11 @@ class ChainIndex:
         self.paid_in: Counter[Holder] = Counter()
         self.paid_out: Counter[Holder] = Counter()
 
-    def keep_up(self, stage: Stage, commit: Commit) -> None:
+    def keep_up(self, world: ModelWorld, commit: Commit) -> None:
         """Take in a commit."""
         for transaction in commit.inserted(BankTransaction):
-            spec = AddressSpec(stage.environment_id, "escrow", transaction.id)
-            escrow = stage.chains[transaction.destination.chain_id].derive(spec)
+            spec = AddressSpec(world.environment_id, "escrow", transaction.id)
+            escrow = world.chains[transaction.destination.chain_id].derive(spec)
             self.onramp_escrows[escrow] = transaction.id
         for payment in commit.inserted(Payment):
             if payment.escrow_address is not None:
@@ -112,37 +112,41 @@ def _purposes(commit: Commit, outgoing_id: str) -> Iterator[Purpose]:
             yield "credit", record.id
 
 
-def on_chain(stage: Stage, chain_id: int, hash: str | None) -> SimulatedTransaction | None:
+def on_chain(world: ModelWorld, chain_id: int, hash: str | None) -> SimulatedTransaction | None:
     """A transaction, if it is in the chain."""
-    rows = stage.mirror.all(SIMULATED, SimulatedTransaction)
+    rows = world.mirror.all(SIMULATED, SimulatedTransaction)
     return rows.get(f"{chain_id}:{hash}")
 
 
 # After every commit.
 
 
-def intents_have_one_owner(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def intents_have_one_owner(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:
     """A transfer of ours is made for exactly one purpose, in the commit that needs it."""
     for outgoing in commit.inserted(OutboundTransfer):
         if len(list(_purposes(commit, outgoing.id))) != 1:
             yield f"{outgoing.id} is for {list(_purposes(commit, outgoing.id))}"
 
 
-def no_second_transfer_beside_a_first(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def no_second_transfer_beside_a_first(
+    world: ModelWorld, index: ChainIndex, commit: Commit
+) -> Wrong:
     """Another transfer for the same purpose only after the one before can no longer succeed."""
     for outgoing in commit.inserted(OutboundTransfer):
-        if outgoing.chain_id in stage.reorged_deeply:
+        if outgoing.chain_id in world.reorged_deeply:
             continue
         for earlier_id in index.sent_for[index.purposes.get(outgoing.id, ("", ""))]:
-            earlier = stage.all(OutboundTransfer)[earlier_id]
+            earlier = world.all(OutboundTransfer)[earlier_id]
             if earlier_id == outgoing.id or earlier.status == "withdrawn":
                 continue
-            row = on_chain(stage, outgoing.chain_id, earlier.transaction_hash)
-            if row is None or row.succeeded or not _is_final(stage, row):
+            row = on_chain(world, outgoing.chain_id, earlier.transaction_hash)
+            if row is None or row.succeeded or not _is_final(world, row):
                 yield f"{outgoing.id} for {index.purposes[outgoing.id]} beside {earlier_id}"
 
 
-def bytes_are_stored_before_they_are_sent(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def bytes_are_stored_before_they_are_sent(
+    world: ModelWorld, index: ChainIndex, commit: Commit
+) -> Wrong:
     """What a chain includes of ours is known to the outbox, unless it only fills a slot."""
     for row in commit.inserted(SimulatedTransaction):
         moves = any(log.amount for log in row.logs)
@@ -150,76 +154,76 @@ def bytes_are_stored_before_they_are_sent(stage: Stage, index: ChainIndex, commi
             yield f"{row.hash} is in the chain, and nobody stored it"
 
 
-def escrows_pay_out_what_is_proven(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def escrows_pay_out_what_is_proven(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:
     """Nothing leaves an escrow, in whatever block, before so much was verified."""
     for row in commit.inserted(SimulatedTransaction):
         for log in row.logs:
             payment_id = index.escrows.get(log.sender)
-            if payment_id is None or row.chain_id in stage.reorged_deeply:
+            if payment_id is None or row.chain_id in world.reorged_deeply:
                 continue
-            payment = stage.all(Payment)[payment_id]
-            proven = proven_amount(stage, payment, row.chain_id, log.token_address)
+            payment = world.all(Payment)[payment_id]
+            proven = proven_amount(world, payment, row.chain_id, log.token_address)
             paid_out = index.paid_out[row.chain_id, log.token_address, log.sender]
             if paid_out > proven:
                 yield f"{payment.id} received {proven} and paid out {paid_out}"
 
 
-def on_ramps_deliver_and_credit_once(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def on_ramps_deliver_and_credit_once(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:
     """The escrow of a bank transfer gets the transfer's amount once, and pays it out once."""
     for row in commit.inserted(SimulatedTransaction):
         for log in row.logs:
             for address, paid in ((log.recipient, index.paid_in), (log.sender, index.paid_out)):
                 id = index.onramp_escrows.get(address)
-                if id is None or row.chain_id in stage.reorged_deeply:
+                if id is None or row.chain_id in world.reorged_deeply:
                     continue
-                transaction = stage.all(BankTransaction)[id]
+                transaction = world.all(BankTransaction)[id]
                 moved = paid[row.chain_id, log.token_address, address]
                 if moved > transaction.amount_cents * 10_000:
                     yield f"{id} of {transaction.amount_cents} moved {moved}"
 
 
-def verified_is_final(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def verified_is_final(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:
     """A receipt that counts is a log of the right kind, in a block that is final."""
     for receipt in commit.after(Receipt):
-        if receipt.status == "verified" and receipt.chain_id not in stage.reorged_deeply:
-            yield from _proof(stage, receipt)
+        if receipt.status == "verified" and receipt.chain_id not in world.reorged_deeply:
+            yield from _proof(world, receipt)
 
 
-def reservations_are_covered(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def reservations_are_covered(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:
     """What is reserved is in the vault, or has left it in a transfer of its own."""
     for balance in commit.after(VaultBalance):
         chain_id, symbol = balance.asset_id.split("/")
-        if int(chain_id) in stage.reorged_deeply or not balance.reserved:
+        if int(chain_id) in world.reorged_deeply or not balance.reserved:
             continue
         token = next(a.address for a in CHAINS[int(chain_id)].assets if a.symbol == symbol)
-        vaults = stage.vaults()
+        vaults = world.vaults()
         address = vaults[balance.id.split("/")[0]]
         under_way = sum(
             outgoing.amount
-            for outgoing in stage.all(OutboundTransfer).values()
+            for outgoing in world.all(OutboundTransfer).values()
             if (outgoing.source.address, outgoing.token_address) == (address, token)
             and outgoing.chain_id == int(chain_id)
-            and (row := on_chain(stage, outgoing.chain_id, outgoing.transaction_hash)) is not None
+            and (row := on_chain(world, outgoing.chain_id, outgoing.transaction_hash)) is not None
             and row.succeeded
-            and _is_live(stage, index, outgoing.id)
+            and _is_live(world, index, outgoing.id)
         )
         if balance.reserved > index.held(int(chain_id), token, address) + under_way:
             yield f"{balance.id} reserves {balance.reserved}, which is not there"
 
 
-def _is_live(stage: Stage, index: ChainIndex, outgoing_id: str) -> bool:
+def _is_live(world: ModelWorld, index: ChainIndex, outgoing_id: str) -> bool:
     family, id = index.purposes[outgoing_id]
     if family == "funding":
-        return stage.all(FundingOperation)[id].status in LIVE_OPERATION
+        return world.all(FundingOperation)[id].status in LIVE_OPERATION
     if family == "refund":
-        return stage.all(Refund)[id].status in LIVE_REFUND
-    return family == "release" and bool(list(reservations(stage.all(Payment)[id])))
+        return world.all(Refund)[id].status in LIVE_REFUND
+    return family == "release" and bool(list(reservations(world.all(Payment)[id])))
 
 
-def _proof(stage: Stage, receipt: Receipt) -> Wrong:
-    payment = stage.all(Payment)[receipt.payment_id]
-    row = on_chain(stage, receipt.chain_id, receipt.transaction_hash)
-    if row is None or not _is_final(stage, row):
+def _proof(world: ModelWorld, receipt: Receipt) -> Wrong:
+    payment = world.all(Payment)[receipt.payment_id]
+    row = on_chain(world, receipt.chain_id, receipt.transaction_hash)
+    if row is None or not _is_final(world, row):
         yield f"{receipt.id} is verified, and not final on the chain"
         return
     if receipt.position >= len(row.logs):
@@ -233,11 +237,11 @@ def _proof(stage: Stage, receipt: Receipt) -> Wrong:
         yield f"{receipt.id} is verified, and lies elsewhere"
 
 
-def _is_final(stage: Stage, row: SimulatedTransaction) -> bool:
-    return row.block_number <= stage.chains[row.chain_id].peek_heads().final.number
+def _is_final(world: ModelWorld, row: SimulatedTransaction) -> bool:
+    return row.block_number <= world.chains[row.chain_id].peek_heads().final.number
 
 
-CHAIN_INVARIANTS: tuple[Callable[[Stage, ChainIndex, Commit], Wrong], ...] = (
+CHAIN_INVARIANTS: tuple[Callable[[ModelWorld, ChainIndex, Commit], Wrong], ...] = (
     intents_have_one_owner,
     no_second_transfer_beside_a_first,
     bytes_are_stored_before_they_are_sent,
@@ -254,23 +258,23 @@ CHAIN_INVARIANTS: tuple[Callable[[Stage, ChainIndex, Commit], Wrong], ...] = (
 # When everything has come to its end.
 
 
-def nothing_is_under_way(stage: Stage, index: ChainIndex) -> Wrong:
+def nothing_is_under_way(world: ModelWorld, index: ChainIndex) -> Wrong:
     """Left alone, everything comes to an end."""
     for kind, live in _LIVE.items():
-        for id, record in stage.all(kind).items():
+        for id, record in world.all(kind).items():
             if getattr(record, "status", None) in live:
                 yield f"{id} is still {getattr(record, 'status', None)}"
-    for payment in stage.all(Payment).values():
+    for payment in world.all(Payment).values():
         if payment.authorized or payment.sighted:
             yield f"{payment.id} still waits for {payment.authorized} {payment.sighted}"
-    for owner in (*stage.all(Receipt).values(), *stage.all(Deposit).values()):
+    for owner in (*world.all(Receipt).values(), *world.all(Deposit).values()):
         if owner.sent_back is not None and owner.sent_back.is_under_way:
             yield f"{owner.id} is still on its way back: {owner.sent_back}"
-    for transaction in stage.all(BankTransaction).values():
+    for transaction in world.all(BankTransaction).values():
         is_kept = transaction.type == "micro_deposit" and transaction.status == "received"
         if transaction.status not in ("settled", "refunded", "failed") and not is_kept:
             yield f"{transaction.id} is still {transaction.status}"
-    for balance in stage.all(VaultBalance).values():
+    for balance in world.all(VaultBalance).values():
         if balance.reserved:
             yield f"{balance.id} still reserves {balance.reserved}"
 
@@ -286,9 +290,9 @@ _LIVE: dict[type[Record], tuple[str, ...]] = {
 }
 
 
-def escrows_hold_what_the_books_say(stage: Stage, index: ChainIndex) -> Wrong:
+def escrows_hold_what_the_books_say(world: ModelWorld, index: ChainIndex) -> Wrong:
     """The escrow address has what the books hold and the fees, in the Payment's own token."""
-    for payment in stage.all(Payment).values():
+    for payment in world.all(Payment).values():
         if payment.escrow_address is None:
             continue
         there = index.held(payment.chain_id, payment.asset.address, payment.escrow_address)
@@ -296,47 +300,47 @@ def escrows_hold_what_the_books_say(stage: Stage, index: ChainIndex) -> Wrong:
             yield f"{payment.id} has {payment.books}, and {there} is there"
 
 
-def receipts_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
+def receipts_are_what_the_chain_shows(world: ModelWorld, index: ChainIndex) -> Wrong:
     """Every transfer to an escrow has its receipt, and every verified receipt its transfer."""
     receipts = {
-        (r.chain_id, r.transaction_hash, r.position): r for r in stage.all(Receipt).values()
+        (r.chain_id, r.transaction_hash, r.position): r for r in world.all(Receipt).values()
     }
     for receipt in receipts.values():
         if receipt.status == "verified":
-            yield from _proof(stage, receipt)
-    for row, position, log in _logs(stage):
+            yield from _proof(world, receipt)
+    for row, position, log in _logs(world):
         if log.recipient in index.escrows:
             known = receipts.get((row.chain_id, row.hash, position))
             if known is None or known.status not in ("verified", "rejected"):
                 yield f"{row.hash} is {known.status if known else 'unknown'} to its escrow"
-            elif (known.status == "verified") != _counts(stage, index, row.chain_id, log):
+            elif (known.status == "verified") != _counts(world, index, row.chain_id, log):
                 yield f"{known.id} is {known.status} ({known.rejection_reason})"
 
 
-def _counts(stage: Stage, index: ChainIndex, chain_id: int, log: SimulatedLog) -> bool:
-    payment = stage.all(Payment)[index.escrows[log.recipient]]
+def _counts(world: ModelWorld, index: ChainIndex, chain_id: int, log: SimulatedLog) -> bool:
+    payment = world.all(Payment)[index.escrows[log.recipient]]
     asset = payment.asset
     return (chain_id, log.token_address) == (asset.chain_id, asset.address) and log.amount > 0
 
 
-def transfers_to_purged_escrows_raise_alarms(stage: Stage, index: ChainIndex) -> Wrong:
+def transfers_to_purged_escrows_raise_alarms(world: ModelWorld, index: ChainIndex) -> Wrong:
     """What arrives at the escrow of a Payment that is gone has an alarm, which names it."""
-    purged = {one.escrow_address: one.id for one in stage.all(PurgedPayment).values()}
-    for row, _, log in _logs(stage):
+    purged = {one.escrow_address: one.id for one in world.all(PurgedPayment).values()}
+    for row, _, log in _logs(world):
         id = purged.get(log.recipient)
         if id is not None and not any(
-            row.hash in reported and id in reported for reported in stage.alarms
+            row.hash in reported and id in reported for reported in world.alarms
         ):
             yield f"{row.hash} is to the escrow of {id}, and no alarm names it"
 
 
-def deposits_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
+def deposits_are_what_the_chain_shows(world: ModelWorld, index: ChainIndex) -> Wrong:
     """Every transfer to a deposit address has its deposit, of that amount."""
     deposits = {
-        (d.chain_id, d.transaction_hash, d.position): d for d in stage.all(Deposit).values()
+        (d.chain_id, d.transaction_hash, d.position): d for d in world.all(Deposit).values()
     }
-    for row, position, log in _logs(stage):
-        if log.recipient not in stage.deposit_addresses or not log.amount:
+    for row, position, log in _logs(world):
+        if log.recipient not in world.deposit_addresses or not log.amount:
             continue
         known = deposits.get((row.chain_id, row.hash, position))
         if known is None:
@@ -345,54 +349,54 @@ def deposits_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
             yield f"{known.id} is {known.status} ({known.failure}) of {known.amount}"
 
 
-def transfers_did_what_the_books_say(stage: Stage, index: ChainIndex) -> Wrong:
+def transfers_did_what_the_books_say(world: ModelWorld, index: ChainIndex) -> Wrong:
     """What the books call done is done on the chain, once; what they do not is not."""
     for purpose, ids in index.sent_for.items():
-        sent = [stage.all(OutboundTransfer)[id] for id in ids]
+        sent = [world.all(OutboundTransfer)[id] for id in ids]
         # A payment did what its receipts say, and a sweep may have moved another deposit's funds.
-        if purpose[0] in ("funding", "sweep") and sent[0].chain_id in stage.reorged_deeply:
+        if purpose[0] in ("funding", "sweep") and sent[0].chain_id in world.reorged_deeply:
             continue
         done = [
             (row.logs[-1].recipient, int(row.logs[-1].amount))  # before it, to the one who pays
             for outgoing in sent
-            if (row := on_chain(stage, outgoing.chain_id, outgoing.transaction_hash)) is not None
+            if (row := on_chain(world, outgoing.chain_id, outgoing.transaction_hash)) is not None
             and row.logs
         ]
-        if done != _wanted(stage, *purpose):
-            yield f"{purpose} did {done}, and the books say {_wanted(stage, *purpose)}"
+        if done != _wanted(world, *purpose):
+            yield f"{purpose} did {done}, and the books say {_wanted(world, *purpose)}"
 
 
-def _wanted(stage: Stage, family: str, id: str) -> list[tuple[str, int]]:
+def _wanted(world: ModelWorld, family: str, id: str) -> list[tuple[str, int]]:
     if family == "funding":
-        operation = stage.all(FundingOperation)[id]
-        payment = stage.all(Payment)[operation.payment_id]
+        operation = world.all(FundingOperation)[id]
+        payment = world.all(Payment)[operation.payment_id]
         done = operation.status == "confirmed"
         return [(str(payment.escrow_address), int(operation.amount))] if done else []
     if family == "refund":
-        refund = stage.all(Refund)[id]
+        refund = world.all(Refund)[id]
         return [(refund.destination, refund.amount)] if refund.status == "succeeded" else []
     if family == "sweep":
-        deposit = stage.all(Deposit)[id]
-        account = next(a for a in stage.accounts if a.id == deposit.account_id)
+        deposit = world.all(Deposit)[id]
+        account = next(a for a in world.accounts if a.id == deposit.account_id)
         done = deposit.status == "settled"
-        return [(stage.vault_address(account), int(deposit.amount))] if done else []
+        return [(world.vault_address(account), int(deposit.amount))] if done else []
     if family in ("return", "carry", "give back"):
-        return wanted_back(stage, family, id)
+        return wanted_back(world, family, id)
     if family == "credit":
-        transaction = stage.all(BankTransaction)[id]
+        transaction = world.all(BankTransaction)[id]
         done = transaction.status == "settled"
         return [(transaction.destination.address, transaction.amount_atomic)] if done else []
-    payment = stage.all(Payment)[id]
+    payment = world.all(Payment)[id]
     if payment.payout is not None:  # to the off-ramp address, whatever the bank did
         drawn = payment.refunded - payment.books.payer
         return [(payment.destination.address, int(drawn))] if drawn else []
     return [(payment.destination.address, int(payment.settled))] if payment.settled else []
 
 
-def no_token_is_lost_or_made(stage: Stage, index: ChainIndex) -> Wrong:
+def no_token_is_lost_or_made(world: ModelWorld, index: ChainIndex) -> Wrong:
     """What all holders have is what the faucet gave."""
     total: Counter[str] = Counter()
-    for id, balance in stage.mirror.all(SIMULATED, SimulatedBalance).items():
+    for id, balance in world.mirror.all(SIMULATED, SimulatedBalance).items():
         token, _, holder = id.rpartition(":")
         if holder == FAUCET:
             continue
@@ -405,13 +409,13 @@ def no_token_is_lost_or_made(stage: Stage, index: ChainIndex) -> Wrong:
             yield f"{chain_id}:{token} has {total[f'{chain_id}:{token}']} of {given}"
 
 
-def _logs(stage: Stage) -> Iterator[tuple[SimulatedTransaction, int, SimulatedLog]]:
-    for row in stage.mirror.all(SIMULATED, SimulatedTransaction).values():
+def _logs(world: ModelWorld) -> Iterator[tuple[SimulatedTransaction, int, SimulatedLog]]:
+    for row in world.mirror.all(SIMULATED, SimulatedTransaction).values():
         for position, log in enumerate(row.logs):
             yield row, position, log
 
 
-ENDINGS: tuple[Callable[[Stage, ChainIndex], Wrong], ...] = (
+ENDINGS: tuple[Callable[[ModelWorld, ChainIndex], Wrong], ...] = (
     nothing_is_under_way,
     escrows_hold_what_the_books_say,
     *MISDIRECTED_ENDINGS,

@@ -25,10 +25,10 @@ from payments_core.payments.refunding.reconciliation_rules import SENDS_BACK, Re
 from payments_core.payments.sends import NewSend
 from tests.service.model.banking import BANK_CALLERS
 from tests.service.model.misdirected import RETURNS
+from tests.service.model.model_world import ASSETS, BASE, ETHEREUM, NOBODY, WALLETS, ModelWorld
 from tests.service.model.paying import PAYERS
-from tests.service.model.stage import ASSETS, BASE, ETHEREUM, NOBODY, WALLETS, Stage
 
-Act = Callable[[Stage, random.Random], None]
+Act = Callable[[ModelWorld, random.Random], None]
 
 HELD = ("action_required", "expired", "cancelled", "failed")
 OPEN = ("awaiting_payment", "processing")
@@ -38,79 +38,79 @@ PAID = ("succeeded", "partially_refunded")
 # Creation.
 
 
-def receive(stage: Stage, rng: random.Random) -> None:
+def receive(world: ModelWorld, rng: random.Random) -> None:
     """A Payment to receive, under terms that change from time to time."""
     if rng.random() < 0.2:
-        _settings(stage, rng)
+        _settings(world, rng)
     asset = an_asset(rng)
     new = NewPayment(
         amount=an_amount(rng),
-        destination=a_destination(stage, rng),
+        destination=a_destination(world, rng),
         asset_symbol=asset.symbol,
         chain_id=asset.chain_id,
         expires_in_s=rng.choice((300, 300, 300, 600, 600, 3_600, 3_600, 86_400)),
-        reference=stage.name("reference"),
+        reference=world.name("reference"),
     )
-    stage.tried(
+    world.tried(
         rng,
         "receive",
-        lambda service, key: service.acting_as(stage.server).payments.receive(
+        lambda service, key: service.acting_as(world.server).payments.receive(
             new, idempotency_key=key
         ),
     )
 
 
-def _settings(stage: Stage, rng: random.Random) -> None:
+def _settings(world: ModelWorld, rng: random.Random) -> None:
     terms = PaymentTerms(
         fee_bps=rng.choice((0, 0, 100, 250)),
         tolerance_bps=rng.choice((0, 0, 500, 1_000)),
         confirmations=rng.choice(({}, {}, {BASE: 1}, {BASE: 8, ETHEREUM: 5})),
     )
-    stage.tried(
+    world.tried(
         rng,
         "settings",
-        lambda service, key: service.acting_as(stage.server).payment_settings.replace(
+        lambda service, key: service.acting_as(world.server).payment_settings.replace(
             terms, idempotency_key=key
         ),
     )
 
 
-def send(stage: Stage, rng: random.Random) -> None:
+def send(world: ModelWorld, rng: random.Random) -> None:
     """A Payment from a vault to somebody."""
     asset = an_asset(rng)
     new = NewSend(
         amount=an_amount(rng),
-        account_id=an_account(stage, rng).id,
-        destination=a_destination(stage, rng),
+        account_id=an_account(world, rng).id,
+        destination=a_destination(world, rng),
         chain_id=asset.chain_id,
         asset_symbol=asset.symbol,
-        reference=stage.name("reference"),
+        reference=world.name("reference"),
     )
-    stage.tried(
+    world.tried(
         rng,
         "send",
-        lambda service, key: service.acting_as(stage.server).payments.send(
+        lambda service, key: service.acting_as(world.server).payments.send(
             new, idempotency_key=key
         ),
     )
 
 
-def collect(stage: Stage, rng: random.Random) -> None:
+def collect(world: ModelWorld, rng: random.Random) -> None:
     """A Payment that draws on a mandate."""
-    mandates = list(stage.all(Mandate).values())
+    mandates = list(world.all(Mandate).values())
     if not mandates:
-        mandate(stage, rng)
+        mandate(world, rng)
         return
     new = NewCollect(
         amount=an_amount(rng),
         mandate_id=rng.choice(mandates).id,
-        destination=a_destination(stage, rng),
-        reference=stage.name("reference"),
+        destination=a_destination(world, rng),
+        reference=world.name("reference"),
     )
-    stage.tried(
+    world.tried(
         rng,
         "collect",
-        lambda service, key: service.acting_as(stage.server).payments.collect(
+        lambda service, key: service.acting_as(world.server).payments.collect(
             new, idempotency_key=key
         ),
     )
@@ -119,56 +119,56 @@ def collect(stage: Stage, rng: random.Random) -> None:
 # Paying from a vault.
 
 
-def check_out(stage: Stage, rng: random.Random) -> None:
+def check_out(world: ModelWorld, rng: random.Random) -> None:
     """A Payment, its option, and the authorization of that."""
-    receive(stage, rng)
-    option(stage, rng)
-    authorize(stage, rng)
+    receive(world, rng)
+    option(world, rng)
+    authorize(world, rng)
 
 
-def option(stage: Stage, rng: random.Random) -> None:
+def option(world: ModelWorld, rng: random.Random) -> None:
     """An option of one of the accounts."""
-    payment = stage.payment(rng, "awaiting_payment")
+    payment = world.payment(rng, "awaiting_payment")
     if payment is None:
         return
     payer = rng.choice((1, 1, 1, 2, 0))
-    done = stage.tried(
+    done = world.tried(
         rng,
         "option",
-        lambda service, key: service.acting_as(stage.clients[payer]).options.create(
+        lambda service, key: service.acting_as(world.clients[payer]).options.create(
             payment.id, idempotency_key=key
         ),
     )
     if done is not None:
-        stage.options.append((payer, done.option))
+        world.options.append((payer, done.option))
 
 
-def refresh(stage: Stage, rng: random.Random) -> None:
+def refresh(world: ModelWorld, rng: random.Random) -> None:
     """Another one-time action for an option."""
-    if not stage.options:
+    if not world.options:
         return
-    place = _place(stage, rng)
-    payer, known = stage.options[place]
-    done = stage.tried(
+    place = _place(world, rng)
+    payer, known = world.options[place]
+    done = world.tried(
         rng,
         "refresh",
-        lambda service, key: service.acting_as(stage.clients[payer]).options.refresh(
+        lambda service, key: service.acting_as(world.clients[payer]).options.refresh(
             known.payment_id, known.id, idempotency_key=key
         ),
     )
     if done is not None:
-        stage.options[place] = (payer, done.option)
+        world.options[place] = (payer, done.option)
 
 
-def authorize(stage: Stage, rng: random.Random) -> None:
+def authorize(world: ModelWorld, rng: random.Random) -> None:
     """The transfer from the payer's vault; the action may be used, void or over."""
-    if not stage.options:
+    if not world.options:
         return
-    payer, known = stage.options[_place(stage, rng)]
-    stage.tried(
+    payer, known = world.options[_place(world, rng)]
+    world.tried(
         rng,
         "authorize",
-        lambda service, key: service.acting_as(stage.clients[payer]).options.authorize(
+        lambda service, key: service.acting_as(world.clients[payer]).options.authorize(
             known.payment_id,
             known.id,
             action_id=known.action_id,
@@ -177,37 +177,37 @@ def authorize(stage: Stage, rng: random.Random) -> None:
     )
 
 
-def _place(stage: Stage, rng: random.Random) -> int:
+def _place(world: ModelWorld, rng: random.Random) -> int:
     """Rather the newest option."""
-    return -1 - min(rng.choice((0, 0, 0, 1, 2, 5)), len(stage.options) - 1)
+    return -1 - min(rng.choice((0, 0, 0, 1, 2, 5)), len(world.options) - 1)
 
 
 # The partner's decisions.
 
 
-def cancel(stage: Stage, rng: random.Random) -> None:
+def cancel(world: ModelWorld, rng: random.Random) -> None:
     """The end of a Payment that received nothing."""
-    payment = stage.payment(rng, *OPEN)
+    payment = world.payment(rng, *OPEN)
     if payment is not None:
-        stage.tried(
+        world.tried(
             rng,
             "cancel",
-            lambda service, key: service.acting_as(stage.server).payments.cancel(
+            lambda service, key: service.acting_as(world.server).payments.cancel(
                 payment.id, idempotency_key=key
             ),
         )
 
 
-def refund(stage: Stage, rng: random.Random) -> None:
+def refund(world: ModelWorld, rng: random.Random) -> None:
     """All of it or a part, to its sender or to somebody who is named; at times twice."""
-    payment = stage.payment(rng, *rng.choice((HELD[:1], HELD, PAID)))
+    payment = world.payment(rng, *rng.choice((HELD[:1], HELD, PAID)))
     if payment is None:
         return
     for _ in range(rng.choice((1, 1, 2))):
-        _refund(stage, rng, payment)
+        _refund(world, rng, payment)
 
 
-def _refund(stage: Stage, rng: random.Random, payment: Payment) -> None:
+def _refund(world: ModelWorld, rng: random.Random, payment: Payment) -> None:
     senders = [item.address for item in payment.paid_by]
     most = rng.choice((payment.books.held_amount, payment.books.recipient, payment.received))
     amount = rng.choice((None, None, most, rng.randint(0, max(1, most))))
@@ -215,33 +215,33 @@ def _refund(stage: Stage, rng: random.Random, payment: Payment) -> None:
         amount=UNSET if amount is None else format_amount(max(0, amount), 6),
         destination=rng.choice((UNSET, UNSET, *senders, rng.choice(WALLETS))),
     )
-    stage.tried(
+    world.tried(
         rng,
         "refund",
-        lambda service, key: service.acting_as(stage.server).payments.refund(
+        lambda service, key: service.acting_as(world.server).payments.refund(
             payment.id, new, idempotency_key=key
         ),
     )
 
 
-def reconcile(stage: Stage, rng: random.Random) -> None:
+def reconcile(world: ModelWorld, rng: random.Random) -> None:
     """One of the decisions on a Payment that went out of the ordinary."""
     action: ReconciliationAction = rng.choice(get_args(ReconciliationAction))
     if action == "return_misdirected":  # of a receipt: see misdirected.py
         return
     if action == "refund_excess":
-        excess = [payment for payment in stage.all(Payment).values() if payment.excess]
+        excess = [payment for payment in world.all(Payment).values() if payment.excess]
         payment = rng.choice(excess) if excess else None
     else:
-        payment = stage.payment(rng, *rng.choice((HELD[:1], HELD[:1], HELD)))
+        payment = world.payment(rng, *rng.choice((HELD[:1], HELD[:1], HELD)))
     if payment is None:
         return
     goes_back = action in SENDS_BACK
     destination = rng.choice((UNSET, rng.choice((*WALLETS, *NOBODY)))) if goes_back else UNSET
-    done = stage.tried(
+    done = world.tried(
         rng,
         f"reconcile {action}",
-        lambda service, key: service.acting_as(stage.server).payments.reconcile(
+        lambda service, key: service.acting_as(world.server).payments.reconcile(
             payment.id,
             action,
             destination=destination,
@@ -249,16 +249,16 @@ def reconcile(stage: Stage, rng: random.Random) -> None:
         ),
     )
     if done is not None:
-        stage.tally[f"reconcile {action}"] += 1
+        world.tally[f"reconcile {action}"] += 1
 
 
 # Vaults, mandates, accounts.
 
 
-def policy(stage: Stage, rng: random.Random) -> None:
+def policy(world: ModelWorld, rng: random.Random) -> None:
     """Other terms for a vault: paused, limited, or as free as in the beginning."""
-    account = an_account(stage, rng)
-    vault = stage.vault(account, rng.choice((BASE, BASE, ETHEREUM)))
+    account = an_account(world, rng)
+    vault = world.vault(account, rng.choice((BASE, BASE, ETHEREUM)))
     terms = rng.choice(
         (
             PolicyTerms(),
@@ -270,92 +270,92 @@ def policy(stage: Stage, rng: random.Random) -> None:
             PolicyTerms(allowed_chains=(BASE,), daily_limit="20"),
         )
     )
-    stage.tried(
+    world.tried(
         rng,
         "policy",
-        lambda service, key: service.acting_as(stage.server).vaults.replace_policy(
+        lambda service, key: service.acting_as(world.server).vaults.replace_policy(
             account.id, vault.id, terms, idempotency_key=key
         ),
     )
 
 
-def mandate(stage: Stage, rng: random.Random) -> None:
+def mandate(world: ModelWorld, rng: random.Random) -> None:
     """A standing approval to collect."""
-    account = stage.accounts[rng.choice((1, 1, 2))]
-    vault = stage.vault(account, rng.choice((BASE, BASE, ETHEREUM)))
+    account = world.accounts[rng.choice((1, 1, 2))]
+    vault = world.vault(account, rng.choice((BASE, BASE, ETHEREUM)))
     new = NewMandate(
         vault_id=vault.id,
         amount_per_period=rng.choice(("3", "10", "40")),
         period=rng.choice(("day", "week", "month")),
-        expires_at=rng.choice((UNSET, stage.chain_clock.now() + 7_200_000)),
+        expires_at=rng.choice((UNSET, world.chain_clock.now() + 7_200_000)),
     )
-    stage.tried(
+    world.tried(
         rng,
         "mandate",
-        lambda service, key: service.acting_as(stage.server).mandates.create(
+        lambda service, key: service.acting_as(world.server).mandates.create(
             account.id, new, idempotency_key=key
         ),
     )
 
 
-def revoke(stage: Stage, rng: random.Random) -> None:
+def revoke(world: ModelWorld, rng: random.Random) -> None:
     """The end of a mandate."""
-    mandates = list(stage.all(Mandate).values())
+    mandates = list(world.all(Mandate).values())
     if mandates:
         known = rng.choice(mandates)
-        stage.tried(
+        world.tried(
             rng,
             "revoke",
-            lambda service, key: service.acting_as(stage.server).mandates.revoke(
+            lambda service, key: service.acting_as(world.server).mandates.revoke(
                 known.account_id, known.id, idempotency_key=key
             ),
         )
 
 
-def suspend(stage: Stage, rng: random.Random) -> None:
+def suspend(world: ModelWorld, rng: random.Random) -> None:
     """An account suspended, or active again."""
-    account = an_account(stage, rng)
-    known = stage.all(Account)[account.id]
+    account = an_account(world, rng)
+    known = world.all(Account)[account.id]
     status = "active" if known.status == "suspended" else "suspended"
-    stage.tried(
+    world.tried(
         rng,
         "suspend",
-        lambda service, key: service.acting_as(stage.server).accounts.change(
+        lambda service, key: service.acting_as(world.server).accounts.change(
             account.id, status=status, idempotency_key=key
         ),
     )
 
 
-def forbid_and_pay(stage: Stage, rng: random.Random) -> None:
+def forbid_and_pay(world: ModelWorld, rng: random.Random) -> None:
     """What was allowed a moment ago is tried right after it was forbidden."""
-    rng.choice((policy, policy, suspend))(stage, rng)
+    rng.choice((policy, policy, suspend))(world, rng)
     for _ in range(2):
-        rng.choice((send, collect, check_out, authorize, refund))(stage, rng)
+        rng.choice((send, collect, check_out, authorize, refund))(world, rng)
 
 
-def deposit_address(stage: Stage, rng: random.Random) -> None:
+def deposit_address(world: ModelWorld, rng: random.Random) -> None:
     """A deposit address, new or the same as before."""
-    account = an_account(stage, rng)
-    done = stage.tried(
+    account = an_account(world, rng)
+    done = world.tried(
         rng,
         "deposit_address",
-        lambda service, key: service.acting_as(stage.server).deposits.issue_address(
+        lambda service, key: service.acting_as(world.server).deposits.issue_address(
             account.id, rng.choice((BASE, ETHEREUM)), idempotency_key=key
         ),
     )
-    if done is not None and done.address.address not in stage.deposit_addresses:
-        stage.deposit_addresses.append(done.address.address)
+    if done is not None and done.address.address not in world.deposit_addresses:
+        world.deposit_addresses.append(done.address.address)
 
 
-def check_deposits(stage: Stage, rng: random.Random) -> None:
+def check_deposits(world: ModelWorld, rng: random.Random) -> None:
     """A look at the chains for an account's deposits; rather where one failed."""
-    failed = {d.account_id for d in stage.all(Deposit).values() if d.status == "failed"}
-    accounts = [account for account in stage.accounts if account.id in failed]
-    account = rng.choice(accounts or stage.accounts)
-    stage.tried(
+    failed = {d.account_id for d in world.all(Deposit).values() if d.status == "failed"}
+    accounts = [account for account in world.accounts if account.id in failed]
+    account = rng.choice(accounts or world.accounts)
+    world.tried(
         rng,
         "check_deposits",
-        lambda service, key: service.acting_as(stage.server).deposits.check(
+        lambda service, key: service.acting_as(world.server).deposits.check(
             account.id, rng.choice((None, BASE)), idempotency_key=key
         ),
     )
@@ -376,16 +376,16 @@ def an_amount(rng: random.Random) -> str:
     )
 
 
-def an_account(stage: Stage, rng: random.Random) -> Account:
+def an_account(world: ModelWorld, rng: random.Random) -> Account:
     """One of the three; rather a payer."""
-    return stage.accounts[rng.choice((0, 1, 1, 2))]
+    return world.accounts[rng.choice((0, 1, 1, 2))]
 
 
-def a_destination(stage: Stage, rng: random.Random) -> ToAccount | ToWallet:
+def a_destination(world: ModelWorld, rng: random.Random) -> ToAccount | ToWallet:
     """An account, or a wallet outside."""
     if rng.random() < 0.25:
         return ToWallet(address=rng.choice(WALLETS))
-    return ToAccount(account_id=stage.accounts[rng.choice((0, 0, 0, 2, 1))].id)
+    return ToAccount(account_id=world.accounts[rng.choice((0, 0, 0, 2, 1))].id)
 
 
 CALLERS: tuple[tuple[int, Act], ...] = (

@@ -14,12 +14,12 @@ from payments_core.payments.refunds.record import Refund
 from payments_core.storage.records import Record
 from tests.service.model.index import LIVE_OPERATION, LIVE_SEND, Index, Wrong, reservations
 from tests.service.model.mirror import Commit
-from tests.service.model.stage import Stage
+from tests.service.model.model_world import ModelWorld
 
 DAY = 86_400_000
 
 
-def no_funds_are_reserved_twice(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def no_funds_are_reserved_twice(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """What a balance has reserved is what the live operations, sends and refunds need."""
     touched = {balance.id for balance in commit.after(VaultBalance)}
     for before, after in commit.changes:
@@ -27,7 +27,7 @@ def no_funds_are_reserved_twice(stage: Stage, index: Index, commit: Commit) -> W
             if record is not None:
                 touched |= {id for id, _ in reservations(record)}
     for id in sorted(touched):
-        balance = stage.all(VaultBalance).get(id)
+        balance = world.all(VaultBalance).get(id)
         reserved = balance.reserved if balance else 0
         if reserved != index.reserved[id]:
             yield f"{id} reserves {reserved}, and {index.reserved[id]} is needed"
@@ -37,15 +37,15 @@ def no_funds_are_reserved_twice(stage: Stage, index: Index, commit: Commit) -> W
             yield f"{after.id} reserves {after.reserved} of {after.total}"
 
 
-def limits_are_kept(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def limits_are_kept(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """What counts towards a day or a period is not below what was spent, nor above the limit."""
     for before, after in _balances(commit):
-        vault = stage.all(Vault)[after.id.split("/")[0]]
-        limit = stage.all(Policy)[vault.policy_id].daily_limit
+        vault = world.all(Vault)[after.id.split("/")[0]]
+        limit = world.all(Policy)[vault.policy_id].daily_limit
         known = before.spent if before and before.spent_day == after.spent_day else 0
         if after.spent > known and limit is not None and after.spent > Decimal(limit) * 10**6:
             yield f"{after.id} has spent {after.spent} of {limit}"
-        least = sum(_spent(stage, after))
+        least = sum(_spent(world, after))
         if after.spent < least:
             yield f"{after.id} counts {after.spent}, and {least} was spent on that day"
     for mandate in commit.after(Mandate):
@@ -53,14 +53,14 @@ def limits_are_kept(stage: Stage, index: Index, commit: Commit) -> Wrong:
             yield f"{mandate.id} has {mandate.drawn} drawn of {mandate.amount_per_period}"
 
 
-def _spent(stage: Stage, balance: VaultBalance) -> Iterator[int]:
+def _spent(world: ModelWorld, balance: VaultBalance) -> Iterator[int]:
     """What certainly counts on the balance's day: authorized then, and not failed."""
-    for operation in stage.all(FundingOperation).values():
+    for operation in world.all(FundingOperation).values():
         is_its = f"{operation.vault_id}/{operation.asset_symbol}" == balance.id
         is_on = operation.status in (*LIVE_OPERATION, "confirmed")
         if is_its and is_on and (operation.authorized_at or 0) // DAY == balance.spent_day:
             yield operation.amount
-    for payment in stage.all(Payment).values():
+    for payment in world.all(Payment).values():
         source = payment.source
         if payment.intent != "send" or source is None:
             continue
@@ -70,24 +70,24 @@ def _spent(stage: Stage, balance: VaultBalance) -> Iterator[int]:
             yield payment.amount
 
 
-def nobody_pays_who_may_not(stage: Stage, index: Index, commit: Commit) -> Wrong:
+def nobody_pays_who_may_not(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """At the commit itself the policy is active, in the version that is recorded, and lets the
     amount pass; the payer's account is active, and so is the mandate."""
     for vault_id, version, amount in _spending(commit):
-        vault = stage.all(Vault)[vault_id]
-        policy = stage.all(Policy)[vault.policy_id]
+        vault = world.all(Vault)[vault_id]
+        policy = world.all(Policy)[vault.policy_id]
         if policy.status != "active" or version not in (None, policy.policy_version):
             yield f"{policy.id} is {policy.status} in version {policy.policy_version}"
         limit = policy.per_payment_limit
         if version is not None and limit is not None and amount > Decimal(limit) * 10**6:
             yield f"{policy.id} lets no more than {limit} pass, and not {amount}"
-        account = stage.all(Account)[vault.account_id]
+        account = world.all(Account)[vault.account_id]
         if version is not None and account.status != "active":
             yield f"{account.id} is {account.status}, and pays"
     for payment in commit.inserted(Payment):
         source = payment.source
         if source is not None and source.mandate_id is not None:
-            mandate = stage.all(Mandate)[source.mandate_id]
+            mandate = world.all(Mandate)[source.mandate_id]
             if mandate.status != "active":
                 yield f"{mandate.id} is {mandate.status}, and is drawn on"
 

@@ -13,7 +13,7 @@ from payments_core.payments.record import Payment
 from payments_core.storage.port import SIMULATED
 from tests.service.model.index import Wrong
 from tests.service.model.mirror import Commit
-from tests.service.model.stage import Stage
+from tests.service.model.model_world import ModelWorld
 
 if TYPE_CHECKING:
     from tests.service.model.onchain import ChainIndex
@@ -23,24 +23,24 @@ _ENDS = ("expired", "action_required")
 
 
 def what_came_in_time_is_counted_before_the_end(
-    stage: Stage, index: ChainIndex, commit: Commit
+    world: ModelWorld, index: ChainIndex, commit: Commit
 ) -> Wrong:
     """A Payment ends by time only after everything that the chain has in time was counted."""
     for before, after in commit.replaced(Payment):
         is_end = before.status == "awaiting_payment" and after.status in _ENDS
-        if not is_end or after.chain_id in stage.reorged_deeply:
+        if not is_end or after.chain_id in world.reorged_deeply:
             continue
-        came = sum(amount for at, amount in _paid(stage, after) if at <= after.expires_at)
+        came = sum(amount for at, amount in _paid(world, after) if at <= after.expires_at)
         if came > after.received:
             yield f"{after.id} ended with {after.received}, and {came} had come in time"
 
 
 def nothing_late_is_taken_for_a_payment_in_time(
-    stage: Stage, index: ChainIndex, commit: Commit
+    world: ModelWorld, index: ChainIndex, commit: Commit
 ) -> Wrong:
     """A stranger's transfer after the expiry finds the Payment ended; others were authorized."""
     open_before = {b.id: b for b, _ in commit.replaced(Payment) if b.status in OPEN}
-    rows = stage.mirror.all(SIMULATED, SimulatedTransaction)
+    rows = world.mirror.all(SIMULATED, SimulatedTransaction)
     for before, after in commit.replaced(Receipt):
         payment = open_before.get(after.payment_id)
         row = rows.get(f"{after.chain_id}:{after.transaction_hash}")
@@ -52,20 +52,20 @@ def nothing_late_is_taken_for_a_payment_in_time(
             yield f"{after.id} came after the end of {payment.id}, and was counted before it"
 
 
-def what_came_in_time_is_not_late(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def what_came_in_time_is_not_late(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:
     """An expired Payment that becomes late has something that came late."""
     for before, after in commit.replaced(Payment):
         if before.status != "expired" or set(after.labels) & {"late"} <= set(before.labels):
             continue
-        if after.chain_id in stage.reorged_deeply:
+        if after.chain_id in world.reorged_deeply:
             continue
-        if not any(at > after.expires_at for at, _ in _paid(stage, after)):
+        if not any(at > after.expires_at for at, _ in _paid(world, after)):
             yield f"{after.id} is late, and all that it received came in time"
 
 
-def _paid(stage: Stage, payment: Payment) -> Iterator[tuple[Instant, int]]:
+def _paid(world: ModelWorld, payment: Payment) -> Iterator[tuple[Instant, int]]:
     """When the chain has what pays a Payment, and how much each time."""
-    for row in stage.mirror.all(SIMULATED, SimulatedTransaction).values():
+    for row in world.mirror.all(SIMULATED, SimulatedTransaction).values():
         for log in row.logs:
             if (row.chain_id, log.token_address, log.recipient) == (
                 payment.chain_id,

@@ -26,7 +26,7 @@ from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.refunds.record import Refund
 from tests.service.model.index import Wrong
 from tests.service.model.mirror import Commit
-from tests.service.model.stage import ASSETS, NOBODY, Stage
+from tests.service.model.model_world import ASSETS, NOBODY, ModelWorld
 
 if TYPE_CHECKING:
     from tests.service.model.onchain import ChainIndex
@@ -64,13 +64,13 @@ class Values:
         self.ledgers: dict[str, Ledger] = defaultdict(Ledger)
 
     def post(
-        self, stage: Stage, entry: JournalEntry, before: Payment, after: Payment
+        self, world: ModelWorld, entry: JournalEntry, before: Payment, after: Payment
     ) -> Counter[str]:
         """The postings of an entry by the rules, which the ledger then has."""
         ledger = self.ledgers[entry.payment_id]
         wanted = Counter(entry.postings)  # of a cause that has no rule here
         if entry.cause == "receipt":
-            amount = stage.all(Receipt)[entry.subject].amount
+            amount = world.all(Receipt)[entry.subject].amount
             part = min(amount, max(0, ledger.room(before)))
             ledger.kept[entry.subject] = part, amount - part
             wanted = Counter(payer=-amount, escrow=part, excess=amount - part)
@@ -81,7 +81,7 @@ class Values:
             fee = after.released * after.fee_bps // 10_000
             wanted = Counter(escrow=-after.released, recipient=after.released - fee, fees=fee)
         elif entry.cause == "refund":
-            refund = stage.all(Refund)[entry.subject]
+            refund = world.all(Refund)[entry.subject]
             taken = Counter(
                 escrow=refund.from_escrow,
                 excess=refund.from_excess,
@@ -94,15 +94,15 @@ class Values:
         return wanted
 
 
-def entries_say_what_the_rules_say(stage: Stage, values: Values, commit: Commit) -> Wrong:
+def entries_say_what_the_rules_say(world: ModelWorld, values: Values, commit: Commit) -> Wrong:
     """Each entry has the rules' postings, and each Payment what they add up to."""
     earlier = {before.id: before for before, _ in commit.replaced(Payment)}
-    payments = stage.all(Payment)
+    payments = world.all(Payment)
     for entry in sorted(
         commit.inserted(JournalEntry), key=lambda one: (one.payment_id, one.number)
     ):
         after = payments[entry.payment_id]
-        wanted = values.post(stage, entry, earlier.get(after.id, after), after)
+        wanted = values.post(world, entry, earlier.get(after.id, after), after)
         posted = Counter(entry.postings)
         if {k: v for k, v in wanted.items() if v} != {k: v for k, v in posted.items() if v}:
             yield f"{entry.id} of {entry.cause} has {dict(posted)}, and should {dict(wanted)}"
@@ -116,10 +116,10 @@ def entries_say_what_the_rules_say(stage: Stage, values: Values, commit: Commit)
             yield f"{payment.id} paid {payment.books.fees}, and should {ledger.held['fees']}"
 
 
-def vaults_pay_what_remains(stage: Stage, values: Values, commit: Commit) -> Wrong:
+def vaults_pay_what_remains(world: ModelWorld, values: Values, commit: Commit) -> Wrong:
     """An option asks for what remains when it begins, and when it is refreshed; a vault pays what
     its option asks, and never more than remains when that is authorized."""
-    payments, options = stage.all(Payment), stage.all(PaymentOption)
+    payments, options = world.all(Payment), world.all(PaymentOption)
     asked = [
         after for before, after in commit.changes
         if isinstance(after, PaymentOption)
@@ -150,7 +150,7 @@ def vaults_pay_what_remains(stage: Stage, values: Values, commit: Commit) -> Wro
             yield f"{operation.id} moves {operation.amount}, and {remains} remains"
 
 
-VALUE_INVARIANTS: tuple[Callable[[Stage, Values, Commit], Wrong], ...] = (
+VALUE_INVARIANTS: tuple[Callable[[ModelWorld, Values, Commit], Wrong], ...] = (
     entries_say_what_the_rules_say,
     vaults_pay_what_remains,
 )
@@ -159,29 +159,29 @@ VALUE_INVARIANTS: tuple[Callable[[Stage, Values, Commit], Wrong], ...] = (
 # What a recipient sends back.
 
 
-def give_back(stage: Stage, rng: random.Random) -> None:
+def give_back(world: ModelWorld, rng: random.Random) -> None:
     """A recipient sends some of a vault's payment back, or another token of the same chain."""
-    addresses = list(stage.all(ReturnAddress).values())
+    addresses = list(world.all(ReturnAddress).values())
     if not addresses:
         return
     to = rng.choice(addresses[-4:])
     asset = rng.choice([asset for asset in ASSETS if asset.chain_id == to.chain_id])
     amount = format_amount(rng.choice((1, 10**6, 5 * 10**6)), asset.decimals)
-    stage.sandbox().transfer(stage.server, to.chain_id, asset.symbol, amount, recipient=to.address)
+    world.sandbox().transfer(world.server, to.chain_id, asset.symbol, amount, recipient=to.address)
 
 
-def only_what_came_back_was_returned(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+def only_what_came_back_was_returned(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:
     """No Payment has more returned than came, in its own asset, to the addresses that paid it."""
     changed = [
         after for before, after in commit.replaced(Payment) if before.returned != after.returned
     ]
     for payment in changed:
-        if payment.chain_id in stage.reorged:
+        if payment.chain_id in world.reorged:
             continue
         came = 0
-        for to in stage.all(ReturnAddress).values():
-            outgoing = stage.all(OutboundTransfer)[to.outgoing_id]
-            refund = stage.all(Refund).get(outgoing.owner_id)
+        for to in world.all(ReturnAddress).values():
+            outgoing = world.all(OutboundTransfer)[to.outgoing_id]
+            refund = world.all(Refund).get(outgoing.owner_id)
             owner = outgoing.owner_id if refund is None else refund.payment_id
             if owner == payment.id and to.chain_id == payment.chain_id:
                 came += index.paid_in[payment.chain_id, payment.asset.address, to.address]
@@ -192,9 +192,9 @@ def only_what_came_back_was_returned(stage: Stage, index: ChainIndex, commit: Co
 # What may not be refused.
 
 
-def refund_all_senders(stage: Stage, rng: random.Random) -> None:
+def refund_all_senders(world: ModelWorld, rng: random.Random) -> None:
     """A refund of a released Payment to all who paid it, which is not refused without a reason."""
-    paid = [payment for payment in stage.all(Payment).values() if payment.status in _PAID_OUT]
+    paid = [payment for payment in world.all(Payment).values() if payment.status in _PAID_OUT]
     paid = [payment for payment in paid if payment.intent != "send"]
     if not paid:
         return
@@ -204,23 +204,23 @@ def refund_all_senders(stage: Stage, rng: random.Random) -> None:
 
     def ask(service: object, key: object) -> object:
         try:
-            return service.acting_as(stage.server).payments.refund(  # type: ignore[attr-defined]
+            return service.acting_as(world.server).payments.refund(  # type: ignore[attr-defined]
                 payment.id, new, idempotency_key=key
             )
         except PaymentsError as error:
-            if error.code == "validation_failed" and _can_be_divided(stage, payment, amount):
-                stage.report("a refund to all is not refused", f"{payment.id}: {error}")
+            if error.code == "validation_failed" and _can_be_divided(world, payment, amount):
+                world.report("a refund to all is not refused", f"{payment.id}: {error}")
             raise
 
-    stage.tried(rng, "refund", ask)
+    world.tried(rng, "refund", ask)
 
 
-def _can_be_divided(stage: Stage, payment: Payment, amount: int | None) -> bool:
+def _can_be_divided(world: ModelWorld, payment: Payment, amount: int | None) -> bool:
     """Whether the recipient still has what all the senders may claim, but for the fee."""
-    now = stage.all(Payment)[payment.id]
-    refunds = [r for r in stage.all(Refund).values() if r.payment_id == now.id]
+    now = world.all(Payment)[payment.id]
+    refunds = [r for r in world.all(Refund).values() if r.payment_id == now.id]
     claims: Counter[str] = Counter()
-    for receipt in stage.all(Receipt).values():
+    for receipt in world.all(Receipt).values():
         if receipt.payment_id == now.id and receipt.status == "verified":
             claims[receipt.sender] += receipt.counted
     for refund in refunds:
@@ -234,7 +234,7 @@ def _can_be_divided(stage: Stage, payment: Payment, amount: int | None) -> bool:
     return 0 < owed <= now.books.recipient + now.books.fees and (amount or 0) <= owed
 
 
-VALUE_RULES: tuple[tuple[int, Callable[[Stage, random.Random], None]], ...] = (
+VALUE_RULES: tuple[tuple[int, Callable[[ModelWorld, random.Random], None]], ...] = (
     (8, give_back),
     (14, refund_all_senders),
 )

@@ -39,7 +39,7 @@ class OnrampSetting:
 
     @property
     def bank(self) -> SimulatedFundingBank:
-        bank = self.world.service._funding_banks.simulated  # what the sandbox's doors are given
+        bank = self.world.service._funding_banks.simulated  # what the sandbox is given
         assert bank is not None
         return bank
 

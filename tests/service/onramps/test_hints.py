@@ -16,8 +16,8 @@ from payments_core.onramps.record import OnrampAccount
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage import documents
 from payments_core.storage.memory.adapter import MemoryStorage
+from tests.service.corruption import corrupt
 from tests.service.onramps.setting import OnrampSetting
-from tests.service.spoiling import spoil
 from tests.service.world import BASE, World
 
 
@@ -103,7 +103,7 @@ def test_a_transfer_for_an_on_ramp_that_cannot_be_read_waits_for_its_repair(
     setting.deposit("100.00")
     unmatched = setting.deposit("7.00", outcome="unmatched")
     stored = world.get(OnrampAccount, setting.onramp.id)
-    where = spoil(world.storage, world.environment_id, stored)
+    where = corrupt(world.storage, world.environment_id, stored)
     world.finish()
     world.advance(2 * HOUR // SECOND)
     assert f"ALARM: {where} cannot be read and is skipped" in caplog.text

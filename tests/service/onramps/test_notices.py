@@ -22,8 +22,8 @@ from payments_core.storage import documents
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Transaction
+from tests.service.corruption import corrupt
 from tests.service.onramps.setting import OnrampSetting
-from tests.service.spoiling import spoil
 from tests.service.world import World
 
 
@@ -136,7 +136,7 @@ def test_notices_for_an_onramp_that_cannot_be_read_stay_at_the_bank(
     world = setting.world
     [id] = deposit(setting)
     stored = world.get(OnrampAccount, setting.onramp.id)
-    spoil(world.storage, world.environment_id, stored)
+    corrupt(world.storage, world.environment_id, stored)
     page = notices(setting).store_page(None)
     assert (page.stored, page.has_left, job(setting, id)) == ([], True, None)
     rows = DamagedRows(world.service.parts.ports, RECORD_TYPES)

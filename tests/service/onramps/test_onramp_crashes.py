@@ -28,7 +28,7 @@ STRIDES = (1, 1) if "EVERY_CALL" in os.environ else (5, 29)
 """Every fifth call on memory, every 29th on SQLite; `make bank-faults` meets all."""
 
 
-def spoil(setting: OnrampSetting, at: int, fault: Fault, seconds: int = 20) -> bool:
+def corrupt(setting: OnrampSetting, at: int, fault: Fault, seconds: int = 20) -> bool:
     """A worker's life on a storage whose `at`-th call goes wrong; whether it did."""
     world = setting.world
     storage = FaultyStorage(world.storage, at, fault)
@@ -60,7 +60,7 @@ def test_a_transfer_is_credited_once_whatever_call_goes_wrong(
     for at in range(1, 400, step):
         setting.deposit("1.00")
         count += 1
-        is_over = not spoil(setting, at, fault)
+        is_over = not corrupt(setting, at, fault)
         calm(setting)
         expected += 100 * CENT
         newest = setting.transactions()[0]

@@ -23,6 +23,7 @@ from payments_core.service import PaymentsService
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import SIMULATED, Storage, Transaction
 from payments_core.storage.records import Record
+from tests.service.corruption import corrupt
 from tests.service.faults import (
     Crashed,
     Fault,
@@ -44,7 +45,6 @@ from tests.service.payments.test_crashes import (
     work,
     world,
 )
-from tests.service.spoiling import spoil
 from tests.service.world import BASE, OTHER_WALLET, World, atomic
 
 __all__ = ["world"]
@@ -190,7 +190,7 @@ def test_a_damaged_record_of_one_stops_no_other(world: World, kind: type[Record]
     damaged_id = str(ids.get(kind, details[-1].payment.id))
     damaged = world.storage.read(world.environment_id, lambda rows: rows.get(kind, damaged_id))
     assert damaged is not None
-    spoil(world.storage, world.environment_id, damaged)
+    corrupt(world.storage, world.environment_id, damaged)
     work(world, over(world, world.storage))
     statuses = [world.operation_now(one).status for one in details[:-1]]
     assert statuses == ["confirmed"] * (AT_ONCE - 1)

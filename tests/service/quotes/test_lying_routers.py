@@ -109,8 +109,8 @@ def lie(shop: QuoteShop, *answers: RouteProgress | Exception) -> LyingRouter:
     """Let the worker ask a router that answers so from now on."""
     routers = shop.service.parts.background_jobs._routers
     routers["sandbox"] = LyingRouter(list(answers))
-    liar: LyingRouter = routers["sandbox"]
-    return liar
+    router: LyingRouter = routers["sandbox"]
+    return router
 
 
 def test_nothing_that_a_router_says_moves_a_payment(memory_shop: QuoteShop) -> None:

@@ -1,7 +1,7 @@
 """Every public operation refuses by its name what is not of the kind that it takes there.
 
 No other argument is one that it could work with: one that is not checked first shows by an error
-that is not the library's. What `test_every_operation.py` calls is there for what is past the door.
+that is not the library's. What `test_every_operation.py` calls is there for what comes after.
 """
 
 from __future__ import annotations

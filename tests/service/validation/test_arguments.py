@@ -30,7 +30,7 @@ from tests.service.operations import list_operations
 KEY_RING = KeyRing.parse(KeyRing.generate())
 
 
-class Tills:
+class Accounts:
     """A resource whose operations call one another."""
 
     def __init__(self) -> None:
@@ -66,9 +66,9 @@ def paths(call: Callable[[], object]) -> list[str]:
 
 
 def test_only_the_outermost_call_is_checked() -> None:
-    plain = Tills()
+    plain = Accounts()
     guarded = guard(plain)
-    assert isinstance(guarded, Tills)
+    assert isinstance(guarded, Accounts)
     assert guarded.open("x", count=2) == "7 2"
     assert guarded.seen is plain.seen == ["x"]
     assert paths(lambda: guarded.close(7, count="2")) == ["name", "count"]  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ class Died(BaseException):
     """The process ends here."""
 
 
-class Lives:
+class Processes:
     """Processes that come one after the other, with a job in lane `a` that ends each of them."""
 
     def __init__(self) -> None:
@@ -35,26 +35,26 @@ class Lives:
 
 
 def test_a_job_that_ends_its_process_parks_alone() -> None:
-    lives = Lives()
-    lives.bench.add("poison", "die", lane="a")
+    processes = Processes()
+    processes.bench.add("poison", "die", lane="a")
     for name in ("b", "shared"):
-        lives.bench.add(name)
+        processes.bench.add(name)
     for _ in range(2 * CLAIMS_BEFORE_PARKING):
-        lives.run(lives.bench.worker(die=lives.die))
-    assert lives.bench.ran == ["b", "shared"]
-    [left] = lives.bench.jobs().values()
+        processes.run(processes.bench.worker(die=processes.die))
+    assert processes.bench.ran == ["b", "shared"]
+    [left] = processes.bench.jobs().values()
     assert (left.subject, left.lease_until) == ("poison", NEVER)
-    assert lives.deaths == CLAIMS_BEFORE_PARKING
+    assert processes.deaths == CLAIMS_BEFORE_PARKING
 
 
 def test_a_suspect_job_waits_in_its_lane_while_another_one_is_under_way() -> None:
-    lives, bench = Lives(), Bench()
-    lives.bench = bench
+    processes, bench = Processes(), Bench()
+    processes.bench = bench
     bench.add("first", "die", lane="a")
     bench.add("second", lane="b")
     bench.add("behind it", lane="b", delay_ms=1)
     for _ in range(CLAIMS_BEFORE_ALONE):
-        lives.run(bench.worker(STOPPING, die=lives.die))
+        processes.run(bench.worker(STOPPING, die=processes.die))
     assert bench.ran == []
     bench.add("other", queue=PASSING, lane="shared")
     seen: list[list[str]] = []
@@ -96,13 +96,13 @@ def test_a_job_that_hangs_takes_one_thread_of_a_process() -> None:
 
 def test_several_jobs_that_end_their_process_park_and_no_other() -> None:
     """As where so many hang that the process has to be replaced."""
-    lives = Lives()
+    processes = Processes()
     for name in ("a", "b", "shared"):
-        lives.bench.add(f"poison {name}", "die", lane=name)
+        processes.bench.add(f"poison {name}", "die", lane=name)
     for name in ("well", "sound"):
-        lives.bench.add(name)
+        processes.bench.add(name)
     for _ in range(4 * CLAIMS_BEFORE_PARKING):
-        lives.run(lives.bench.worker(die=lives.die))
-    assert sorted(lives.bench.ran) == ["sound", "well"]
-    parked = {job.subject: job.lease_until for job in lives.bench.jobs().values()}
+        processes.run(processes.bench.worker(die=processes.die))
+    assert sorted(processes.bench.ran) == ["sound", "well"]
+    parked = {job.subject: job.lease_until for job in processes.bench.jobs().values()}
     assert parked == dict.fromkeys(("poison a", "poison b", "poison shared"), NEVER)

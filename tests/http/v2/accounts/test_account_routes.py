@@ -10,8 +10,8 @@ from payments_core.accounts.verification.operations import Verifications
 from payments_core.accounts.verification.simulated import SimulatedKyc
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.storage.memory.adapter import MemoryStorage
+from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
-from tests.http.door import Seen
 from tests.signers import AptosWallet, EvmWallet, Signer, SolanaWallet
 
 WALLET = EvmWallet(11)
@@ -27,11 +27,11 @@ class Partner:
     """The calls under one account."""
 
     def __init__(self, checkout: Checkout, account_id: str | None = None) -> None:
-        self.door = checkout.door
+        self.api = checkout.api
         self.id = account_id or checkout.payer
 
     def call(self, method: str, path: str = "", body: Any = None, **more: Any) -> Seen:
-        return self.door.call(method, f"/v2/accounts/{self.id}{path}", body, **more)
+        return self.api.call(method, f"/v2/accounts/{self.id}{path}", body, **more)
 
     @property
     def account(self) -> Any:
@@ -265,8 +265,8 @@ class TestVerifications:
 
     def test_a_decision_shows_on_the_account_and_ends_the_url(self, payer: Partner) -> None:
         payer.call("POST", "/verifications")
-        service = payer.door.service
-        trusted = service.tenants.system_authority(payer.door.partition)
+        service = payer.api.service
+        trusted = service.tenants.system_authority(payer.api.partition)
         service.acting_as(trusted).verifications.simulate_decision(payer.id, "approved")
         [listed] = payer.call("GET", "/verifications").json["data"]
         assert (listed["status"], listed["hostedUrl"]) == ("approved", None)
@@ -282,7 +282,7 @@ class TestVerifications:
         assert len(payer.call("GET", "/verifications").json["data"]) == 1
 
     def test_a_provider_out_of_reach_changes_nothing(self, payer: Partner) -> None:
-        service, fails = payer.door.service, iter((True, False))
+        service, fails = payer.api.service, iter((True, False))
         provider = SimulatedKyc(lambda: next(fails))
         service.parts.verifications = Verifications(
             service.parts.ports,
@@ -340,10 +340,10 @@ class TestEveryRoute:
     def test_an_unknown_account_and_another_tenants_look_alike(
         self, checkout: Checkout, payer: Partner, method: str, path: str, body: Any
     ) -> None:
-        tenants = checkout.door.service.tenants
+        tenants = checkout.api.service.tenants
         other = tenants.create_app("Other", "other")
         _, secret = tenants.create_key(other.environments["sandbox"], "standard", "k")
-        auth = checkout.door.basic(secret, other.id)
+        auth = checkout.api.basic(secret, other.id)
         answers = []
         for account_id in (payer.id, NOBODY):
             seen = Partner(checkout, account_id).call(method, path, body, auth=auth)
@@ -356,11 +356,11 @@ class TestEveryRoute:
     def test_it_needs_its_scope_and_its_product(
         self, checkout: Checkout, payer: Partner, method: str, path: str, body: Any
     ) -> None:
-        door, tenants = checkout.door, checkout.door.service.tenants
+        api, tenants = checkout.api, checkout.api.service.tenants
         scope = "v2:kyc" if path == "/verifications" else "v2:accounts"
         for scopes, allowed in (([scope], True), (["v2:payments"], False)):
-            _, secret = tenants.create_key(door.partition, "restricted", scope, scopes=scopes)
-            seen = payer.call(method, path, body, auth=door.basic(secret))
+            _, secret = tenants.create_key(api.partition, "restricted", scope, scopes=scopes)
+            seen = payer.call(method, path, body, auth=api.basic(secret))
             assert (seen.status == 403) is not allowed
         assert seen.code == "insufficient_permissions"
         assert payer.call(method, path, body, auth=None).status == 401

@@ -35,7 +35,7 @@ def payer(checkout: Checkout) -> Partner:
 
 
 def sandbox(checkout: Checkout, path: str, body: Any) -> None:
-    seen = checkout.door.call("POST", f"/v2/sandbox/{path}", body)
+    seen = checkout.api.call("POST", f"/v2/sandbox/{path}", body)
     assert seen.status < 300, seen.body
 
 
@@ -118,18 +118,18 @@ class TestCapabilities:
         assert (suspended["resolves"], why["resolves"]) == (
             "account_suspended", "capability_not_active",
         )  # fmt: skip
-        done = checkout.door.call(
+        done = checkout.api.call(
             suspended["method"], suspended["path"], bodies[suspended["method"]]
         )
         assert done.status == 200
         resolved = []
         for _ in range(10):
-            found = checkout.door.call(why["method"], why["path"]).json["capabilities"]
+            found = checkout.api.call(why["method"], why["path"]).json["capabilities"]
             actions = {it["resolves"]: it for it in found["us_bank_payout"]["actions"]}
             posts = [it for it in actions.values() if it["method"] == "POST"]
             if posts:
                 path = posts[0]["path"]
-                assert checkout.door.call("POST", path, bodies[path]).status in (201, 202)
+                assert checkout.api.call("POST", path, bodies[path]).status in (201, 202)
                 resolved.append(posts[0]["resolves"])
             elif "kyc" in actions:  # the user and the provider are at it
                 sandbox(checkout, f"accounts/{payer.id}/kyc", {"status": "approved"})
@@ -292,7 +292,7 @@ def test_no_file_log_event_or_backup_holds_an_account_number(
     answers += [payer.call("GET", "/bank-accounts")]
     statuses = sorted(item["status"] for item in answers[-1].json["data"])
     assert statuses == ["active", "rejected"]
-    events = checkout.door.call("GET", "/v2/console/events?limit=100")
+    events = checkout.api.call("GET", "/v2/console/events?limit=100")
     assert b"bank_account.updated" in events.body
     backup(file, tmp_path / "backup.db", RECORD_TYPES)
     texts = [answer.body for answer in (*answers, events)] + [caplog.text.encode()]

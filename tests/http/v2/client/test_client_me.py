@@ -10,8 +10,8 @@ import pytest
 
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import Seen
 from tests.http.payer_page import Page
 from tests.http.v2.options.test_checkout import OPTION_FIELDS, PAYMENT_FIELDS
 
@@ -49,7 +49,7 @@ def client(
     """A call with a new token of that account, and with a Payment's secret where one is given."""
     auth = f"Bearer {checkout.access_token(name, *may)}"
     headers = {} if secret is None else {"X-Service-Payment-Secret": secret}
-    return checkout.door.call(method, path, body, auth=auth, headers=headers, **more)
+    return checkout.api.call(method, path, body, auth=auth, headers=headers, **more)
 
 
 def read(checkout: Checkout, name: str, payment: Any, secret: str | None = None) -> Seen:
@@ -78,7 +78,7 @@ def test_an_account_sees_itself_and_what_its_token_may_do(checkout: Checkout) ->
         "settlement": {"chainId": BASE, "assetSymbol": "USDC"},
         "wallets": [{"address": "0xe0dA8Ca1c0C4FE1e95cD7Ea0736DD09dE9201032", "chainType": "evm"}],
     }  # fmt: skip
-    account = checkout.door.call("POST", "/v2/accounts", body).json
+    account = checkout.api.call("POST", "/v2/accounts", body).json
     may = ("account:read", READS)
     seen = client(checkout, "alice", "GET", ME, may=may)
     assert seen.status == 200
@@ -90,10 +90,10 @@ def test_an_account_sees_itself_and_what_its_token_may_do(checkout: Checkout) ->
 
 def test_the_permissions_shown_are_those_whose_products_are_on(checkout: Checkout) -> None:
     auth = f"Bearer {checkout.access_token('merchant', 'account:read', 'deposits:read')}"
-    call, tenants = checkout.door.call, checkout.door.service.tenants
+    call, tenants = checkout.api.call, checkout.api.service.tenants
     assert call("GET", ME, auth=auth).json["permissions"] == ["account:read", "deposits:read"]
-    kept = [name for name in checkout.door.environment.products if name != "deposit_addresses"]
-    tenants.set_products(checkout.door.partition, kept)
+    kept = [name for name in checkout.api.environment.products if name != "deposit_addresses"]
+    tenants.set_products(checkout.api.partition, kept)
     assert call("GET", ME, auth=auth).json["permissions"] == ["account:read"]
 
 
@@ -114,14 +114,14 @@ def test_every_route_needs_its_permission_and_its_product(
     body = {"amount": "1"} if method == "POST" else None
     seen = client(checkout, "merchant", method, path, body, may=others, key="k")
     assert (seen.status, seen.code) == (403, "insufficient_permissions")
-    for auth in (None, "", f"Bearer {checkout.door.secret}"):
-        seen = checkout.door.call(method, path, body, auth=auth, key="k")
+    for auth in (None, "", f"Bearer {checkout.api.secret}"):
+        seen = checkout.api.call(method, path, body, auth=auth, key="k")
         assert (seen.status, seen.code) == (401, "unauthorized")
         assert seen.headers["www-authenticate"] == "Bearer"
     access = checkout.access_token("merchant", needed)
-    kept = [name for name in checkout.door.environment.products if name != product]
-    checkout.door.service.tenants.set_products(checkout.door.partition, kept)
-    seen = checkout.door.call(method, path, body, auth=f"Bearer {access}", key="k")
+    kept = [name for name in checkout.api.environment.products if name != product]
+    checkout.api.service.tenants.set_products(checkout.api.partition, kept)
+    seen = checkout.api.call(method, path, body, auth=f"Bearer {access}", key="k")
     assert (seen.status, seen.code) == (403, "entitlement_required")
 
 
@@ -134,13 +134,13 @@ def test_an_account_that_is_not_active_cannot_ask_to_be_paid(
 ) -> None:
     path = f"/v2/accounts/{checkout.merchant}"
     auth = f"Bearer {checkout.access_token('merchant', 'payments:write')}"
-    assert checkout.door.call("PATCH", path, {"status": status}).status == 200
-    seen = checkout.door.call("POST", PAYMENTS, {"amount": "1"}, auth=auth, key="ask")
+    assert checkout.api.call("PATCH", path, {"status": status}).status == 200
+    seen = checkout.api.call("POST", PAYMENTS, {"amount": "1"}, auth=auth, key="ask")
     assert (seen.status, seen.code) == (403, "account_suspended")
     assert seen.json["error"]["details"]["status"] == status
     other = checkout.create()  # to the partner's backend it is a destination
     assert (other.status, other.code) == (422, "destination_not_allowed")
-    assert checkout.door.call("GET", "/v2/payments").json["data"] == []
+    assert checkout.api.call("GET", "/v2/payments").json["data"] == []
 
 
 def test_a_payment_to_the_own_account_is_answered_as_the_server_answers(storage: Storage) -> None:
@@ -181,7 +181,7 @@ def test_the_own_account_may_be_named_and_no_other(checkout: Checkout) -> None:
         other = {**own, "accountId": account_id}
         seen = ask(checkout, {**body, "destination": other}, key="other")
         assert (seen.status, list(seen.faults)) == (400, ["destination.accountId"])
-    assert len(checkout.door.call("GET", "/v2/payments").json["data"]) == 1
+    assert len(checkout.api.call("GET", "/v2/payments").json["data"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -204,14 +204,14 @@ def test_a_token_never_spends_a_vault_nor_names_another_recipient(
 ) -> None:
     seen = ask(checkout, {"amount": "1", **changes})
     assert (seen.status, list(seen.faults)) == (400, paths)
-    assert checkout.door.call("GET", "/v2/payments").json["data"] == []
+    assert checkout.api.call("GET", "/v2/payments").json["data"] == []
 
 
 def test_a_browser_sets_no_metadata(checkout: Checkout) -> None:
     for metadata in ({"orderId": "1042"}, {}):
         seen = ask(checkout, {"amount": "1", "metadata": metadata})
         assert (seen.status, list(seen.faults)) == (400, ["metadata"])
-    assert checkout.door.call("GET", "/v2/payments").json["data"] == []
+    assert checkout.api.call("GET", "/v2/payments").json["data"] == []
     assert ask(checkout, {"amount": "1", "metadata": None}).status == 201
 
 
@@ -253,7 +253,7 @@ def test_the_recipient_is_not_shown_how_strangers_pay_nor_why_a_refund_was_made(
     checkout.advance(60)
     path = f"/v2/payments/{payment['id']}/refunds"
     body = {"amount": "5", "reason": "suspected fraud"}
-    assert checkout.door.call("POST", path, body, key="refund").status == 201
+    assert checkout.api.call("POST", path, body, key="refund").status == 201
     whole = checkout.read(payment["id"])
     assert [item["optionId"] for item in whole["receipts"]] == [vault["id"]]
     assert whole["refunds"][0]["reason"] == "suspected fraud"
@@ -366,9 +366,9 @@ def test_a_wrong_secret_is_refused_even_where_none_is_needed(checkout: Checkout,
 
 def test_a_secret_of_another_environment_is_a_mismatch(checkout: Checkout) -> None:
     payment = checkout.create().json
-    tenants = checkout.door.service.tenants
+    tenants = checkout.api.service.tenants
     environment_id = tenants.create_app("Other", "other").environments["sandbox"]
-    secret = checkout.door.payment_secret(payment["id"], environment_id=environment_id)
+    secret = checkout.api.payment_secret(payment["id"], environment_id=environment_id)
     seen = read(checkout, "payer", payment, secret)
     assert (seen.status, seen.code) == (403, "credential_mismatch")
 
@@ -394,7 +394,7 @@ def test_the_list_has_the_payments_that_the_account_receives(checkout: Checkout)
     source = {"type": "vault", "accountId": checkout.payer}
     to = {"type": "account", "accountId": checkout.merchant}
     body = {"intent": "send", "amount": "1", "source": source, "destination": to}
-    sent = checkout.door.call("POST", "/v2/payments", body, key="send").json["id"]
+    sent = checkout.api.call("POST", "/v2/payments", body, key="send").json["id"]
 
     listed = client(checkout, "merchant", "GET", PAYMENTS).json
     assert [item["id"] for item in listed["data"]] == made[::-1]
@@ -419,14 +419,14 @@ def test_the_list_has_the_payments_that_the_account_receives(checkout: Checkout)
 
 
 def test_who_is_collected_from_is_not_shown_to_the_recipient(checkout: Checkout) -> None:
-    vaults = checkout.door.call("GET", f"/v2/accounts/{checkout.payer}").json["vaults"]
+    vaults = checkout.api.call("GET", f"/v2/accounts/{checkout.payer}").json["vaults"]
     [vault] = [vault for vault in vaults if vault["chainId"] == BASE]
     mandate = {"vaultId": vault["vaultId"], "amountPerPeriod": "20", "period": "month"}
     path = f"/v2/accounts/{checkout.payer}/mandates"
-    mandate_id = checkout.door.call("POST", path, mandate).json["id"]
+    mandate_id = checkout.api.call("POST", path, mandate).json["id"]
     to = {"type": "account", "accountId": checkout.merchant}
     body = {"intent": "collect", "amount": "5", "mandateId": mandate_id, "destination": to}
-    payment = checkout.door.call("POST", "/v2/payments", body, key="collect").json
+    payment = checkout.api.call("POST", "/v2/payments", body, key="collect").json
     seen = read(checkout, "merchant", payment)
     assert seen.json["source"] == {"type": "vault", "address": vault["address"]}
     for hidden in (checkout.payer, vault["vaultId"], mandate_id):

@@ -10,8 +10,8 @@ from payments_core.accounts.operations import NewAccount
 from payments_core.assets import CHAINS
 from payments_core.clock import format_iso
 from payments_core.storage.memory.adapter import MemoryStorage
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import Seen
 
 NOBODY = "acct_" + "A" * 24
 WALLET = "0x8617E340B3D01FA5F11F306F4090FD50E238070D"
@@ -24,21 +24,21 @@ def checkout() -> Checkout:
 
 def issue(checkout: Checkout, account_id: str | None = None, body: Any = None, **more: Any) -> Seen:
     path = f"/v2/accounts/{account_id or checkout.payer}/deposit-addresses"
-    return checkout.door.call("POST", path, {"chainId": BASE} if body is None else body, **more)
+    return checkout.api.call("POST", path, {"chainId": BASE} if body is None else body, **more)
 
 
 def check(checkout: Checkout, body: Any = None, **more: Any) -> Seen:
     path = f"/v2/accounts/{checkout.payer}/deposit-addresses/check"
-    return checkout.door.call("POST", path, body, **more)
+    return checkout.api.call("POST", path, body, **more)
 
 
 def deposits(checkout: Checkout, query: str = "", **more: Any) -> Seen:
-    return checkout.door.call("GET", f"/v2/accounts/{checkout.payer}/deposits{query}", **more)
+    return checkout.api.call("GET", f"/v2/accounts/{checkout.payer}/deposits{query}", **more)
 
 
 def send(checkout: Checkout, to: str, amount: str = "5.00") -> Any:
     body = {"chainId": BASE, "assetSymbol": "USDC", "to": to, "amount": amount}
-    seen = checkout.door.call("POST", "/v2/sandbox/transfers", body)
+    seen = checkout.api.call("POST", "/v2/sandbox/transfers", body)
     assert seen.status in (200, 201), seen.body
     return seen.json
 
@@ -77,14 +77,14 @@ def test_a_key_replays_the_201(checkout: Checkout) -> None:
 def test_addresses_are_listed_with_cursors(checkout: Checkout) -> None:
     made = [issue(checkout, body={"chainId": chain_id}).json for chain_id in CHAINS]
     path = f"/v2/accounts/{checkout.payer}/deposit-addresses"
-    first = checkout.door.call("GET", f"{path}?limit=3").json
+    first = checkout.api.call("GET", f"{path}?limit=3").json
     assert (first["limit"], first["hasNextPage"]) == (3, True)
-    rest = checkout.door.call("GET", f"{path}?limit=3&cursor={first['nextCursor']}").json
+    rest = checkout.api.call("GET", f"{path}?limit=3&cursor={first['nextCursor']}").json
     assert sorted((*first["data"], *rest["data"]), key=str) == sorted(made, key=str)
     assert rest["nextCursor"] is None
     other = f"/v2/accounts/{checkout.merchant}/deposit-addresses"
-    assert checkout.door.call("GET", other).json["data"] == []
-    foreign = checkout.door.call("GET", f"{other}?limit=3&cursor={first['nextCursor']}")
+    assert checkout.api.call("GET", other).json["data"] == []
+    foreign = checkout.api.call("GET", f"{other}?limit=3&cursor={first['nextCursor']}")
     assert (foreign.status, set(foreign.faults)) == (400, {"cursor"})
 
 
@@ -168,14 +168,14 @@ def test_a_malformed_request_names_every_fault_and_makes_nothing(
     assert (seen.status, seen.code) == (400, "validation_error")
     assert set(seen.faults) == paths
     path = f"/v2/accounts/{checkout.payer}/deposit-addresses"
-    assert checkout.door.call("GET", path).json["data"] == []
+    assert checkout.api.call("GET", path).json["data"] == []
 
 
 def test_what_cannot_be_done_says_why(checkout: Checkout) -> None:
     assert issue(checkout, body={"chainId": 5}).code == "unsupported_chain"
     assert check(checkout, {"chainId": 5}).code == "unsupported_chain"
     path = f"/v2/accounts/{checkout.payer}"
-    checkout.door.call("PATCH", path, {"status": "suspended"})
+    checkout.api.call("PATCH", path, {"status": "suspended"})
     assert (issue(checkout).status, issue(checkout).code) == (403, "account_suspended")
 
 
@@ -183,7 +183,7 @@ def test_a_silent_chain_is_a_failed_dependency(checkout: Checkout) -> None:
     address = issue(checkout).json["address"]
     send(checkout, address)
     order = {"dependency": "chain", "operation": "scan", "times": 1, "chainId": BASE}
-    assert checkout.door.call("POST", "/v2/sandbox/failures", order).status < 300
+    assert checkout.api.call("POST", "/v2/sandbox/failures", order).status < 300
     seen = check(checkout, {"chainId": BASE}, key="look")
     assert (seen.status, seen.code) == (424, "dependency_failed")
     assert seen.json["error"]["details"]["dependency"] == "chain"
@@ -204,16 +204,16 @@ def test_a_foreign_account_looks_like_none(checkout: Checkout, account_id: str) 
     path = f"/v2/accounts/{account_id}"
     seen = [
         issue(checkout, account_id),
-        checkout.door.call("GET", f"{path}/deposit-addresses"),
-        checkout.door.call("POST", f"{path}/deposit-addresses/check"),
-        checkout.door.call("GET", f"{path}/deposits"),
+        checkout.api.call("GET", f"{path}/deposit-addresses"),
+        checkout.api.call("POST", f"{path}/deposit-addresses/check"),
+        checkout.api.call("GET", f"{path}/deposits"),
     ]
     assert {(answer.status, answer.code) for answer in seen} == {(404, "not_found")}
     assert {answer.json["error"]["message"] for answer in seen} == {"No such account."}
 
 
 def strangers_account(checkout: Checkout) -> str:
-    service = checkout.door.service
+    service = checkout.api.service
     app = service.tenants.create_app("Other", "other")
     authority = service.tenants.system_authority(app.environments["sandbox"])
     new = NewAccount(external_user_id="payer", subject_type="individual")
@@ -234,24 +234,24 @@ class TestRights:
     def test_a_restricted_key_needs_the_scope(
         self, checkout: Checkout, method: str, path: str, body: Any
     ) -> None:
-        door = checkout.door
+        api = checkout.api
         path = path.format(checkout.payer)
-        seen = door.call(method, path, body, auth=door.basic(door.restricted_secret))
+        seen = api.call(method, path, body, auth=api.basic(api.restricted_secret))
         assert (seen.status, seen.code) == (403, "insufficient_permissions")
         assert seen.json["error"]["details"]["required"] == ["v2:deposit_addresses"]
-        _, secret = door.service.tenants.create_key(
-            door.partition, "restricted", "deposits", scopes=["v2:deposit_addresses"]
+        _, secret = api.service.tenants.create_key(
+            api.partition, "restricted", "deposits", scopes=["v2:deposit_addresses"]
         )
-        assert door.call(method, path, body, auth=door.basic(secret)).status in (200, 201)
+        assert api.call(method, path, body, auth=api.basic(secret)).status in (200, 201)
 
     @pytest.mark.parametrize(("method", "path", "body"), ROUTES)
     def test_without_the_product_nobody_gets_in(
         self, checkout: Checkout, method: str, path: str, body: Any
     ) -> None:
-        door = checkout.door
-        products = [p for p in door.environment.products if p != "deposit_addresses"]
-        door.service.tenants.set_products(door.partition, products)
-        seen = door.call(method, path.format(checkout.payer), body)
+        api = checkout.api
+        products = [p for p in api.environment.products if p != "deposit_addresses"]
+        api.service.tenants.set_products(api.partition, products)
+        seen = api.call(method, path.format(checkout.payer), body)
         assert (seen.status, seen.code) == (403, "entitlement_required")
 
 
@@ -261,7 +261,7 @@ class TestTheBrowser:
     ) -> Seen:
         token = checkout.access_token("payer", *permissions)
         more.setdefault("auth", f"Bearer {token}")
-        return checkout.door.call(method, "/v2/client/me/deposit-addresses", body, **more)
+        return checkout.api.call(method, "/v2/client/me/deposit-addresses", body, **more)
 
     def test_it_gets_and_lists_its_own_address(self, checkout: Checkout) -> None:
         theirs = issue(checkout, checkout.merchant).json
@@ -296,27 +296,27 @@ class TestTheBrowser:
 
 
 def test_a_token_that_is_not_credited_is_sent_back(checkout: Checkout) -> None:
-    door, path = checkout.door, f"/v2/accounts/{checkout.payer}"
+    api, path = checkout.api, f"/v2/accounts/{checkout.payer}"
     address = issue(checkout, checkout.payer).json["address"]
     checkout.transfer(address, "5.00", assetSymbol="USDbC")
-    [deposit] = door.call("GET", f"{path}/deposits?status=rejected").json["data"]
+    [deposit] = api.call("GET", f"{path}/deposits?status=rejected").json["data"]
     assert (deposit["status"], deposit["rejectionReason"]) == ("rejected", "wrong_token")
     assert (deposit["assetSymbol"], deposit["amount"]) == ("USDbC", "5.00")
     assert "sentBack" not in deposit
-    assert door.call("GET", path).json["labels"] == ["misdirected"]
+    assert api.call("GET", path).json["labels"] == ["misdirected"]
     to = f"{path}/deposits/{deposit['id']}/return"
     body = {"destination": WALLET}
-    assert door.call("POST", to, body).code == "idempotency_key_required"
-    first = door.call("POST", to, body, key="return-1")
+    assert api.call("POST", to, body).code == "idempotency_key_required"
+    first = api.call("POST", to, body, key="return-1")
     assert (first.status, first.json["sentBack"]["status"]) == (200, "created")
-    assert door.call("POST", to, body, key="return-1").body == first.body
-    again = door.call("POST", to, body, key="return-2")
+    assert api.call("POST", to, body, key="return-1").body == first.body
+    again = api.call("POST", to, body, key="return-2")
     assert (again.status, again.code) == (409, "conflict")
     checkout.advance(60)
     checkout.advance(60)
-    [after] = door.call("GET", f"{path}/deposits").json["data"]
+    [after] = api.call("GET", f"{path}/deposits").json["data"]
     sent_back = after["sentBack"]
     assert (sent_back["status"], sent_back["destination"]) == ("succeeded", WALLET)
     assert sent_back["transactionHash"]
-    missing = door.call("POST", f"{path}/deposits/deposit_{24 * '0'}/return", {}, key="return-3")
+    missing = api.call("POST", f"{path}/deposits/deposit_{24 * '0'}/return", {}, key="return-3")
     assert (missing.status, missing.code) == (404, "not_found")

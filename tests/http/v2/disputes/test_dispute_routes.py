@@ -10,8 +10,8 @@ from payments_core.clock import format_iso
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.storage.memory.adapter import MemoryStorage
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import Seen
 
 NO_SESSION = "ses_" + "A" * 24
 
@@ -35,23 +35,23 @@ def settled(checkout: Checkout) -> Any:
 
 
 def flag(checkout: Checkout, session_id: str, body: Any = None, **more: Any) -> Seen:
-    more.setdefault("auth", f"Bearer {checkout.door.secret}")
+    more.setdefault("auth", f"Bearer {checkout.api.secret}")
     body = {"reason": "not delivered"} if body is None else body
-    return checkout.door.call("POST", f"/v2/sessions/{session_id}/dispute", body, **more)
+    return checkout.api.call("POST", f"/v2/sessions/{session_id}/dispute", body, **more)
 
 
 def resolve(checkout: Checkout, session_id: str, body: Any = None, **more: Any) -> Seen:
     body = {"resolution": "won"} if body is None else body
-    return checkout.door.call("POST", f"/v2/sessions/{session_id}/dispute/resolve", body, **more)
+    return checkout.api.call("POST", f"/v2/sessions/{session_id}/dispute/resolve", body, **more)
 
 
 def read(checkout: Checkout, session_id: str, **more: Any) -> Seen:
-    return checkout.door.call("GET", f"/v2/sessions/{session_id}", **more)
+    return checkout.api.call("GET", f"/v2/sessions/{session_id}", **more)
 
 
 def stored(checkout: Checkout) -> tuple[int, int]:
     """How many events there are about disputes, and how many stored answers."""
-    partition, storage = checkout.door.partition, checkout.door.service.parts.ports.storage
+    partition, storage = checkout.api.partition, checkout.api.service.parts.ports.storage
     events = storage.read(partition, lambda s: s.find(Event, "by_created", limit=1_000)).records
     answers = storage.read(partition, lambda s: s.find(StoredResponse, "by_expiry", limit=1_000))
     disputed = [event for event in events if event.name.startswith("dispute.")]
@@ -196,8 +196,8 @@ def test_a_retry_replays_the_stored_answer_with_its_request_id(
     checkout: Checkout, settled: Any
 ) -> None:
     first = flag(checkout, settled["sessionId"], key="k")
-    _, rotated = checkout.door.service.tenants.create_key(
-        checkout.door.partition, "standard", "rotated"
+    _, rotated = checkout.api.service.tenants.create_key(
+        checkout.api.partition, "standard", "rotated"
     )
     again = flag(checkout, settled["sessionId"], key="k", auth=f"Bearer {rotated}")
     assert (again.status, again.body) == (200, first.body)
@@ -212,10 +212,10 @@ def test_a_retry_replays_the_stored_answer_with_its_request_id(
 
 
 def test_another_tenants_session_looks_like_none(checkout: Checkout, settled: Any) -> None:
-    tenants = checkout.door.service.tenants
+    tenants = checkout.api.service.tenants
     other = tenants.create_app("Other", "other")
     _, secret = tenants.create_key(other.environments["sandbox"], "standard", "k")
-    basic, bearer = checkout.door.basic(secret, other.id), f"Bearer {secret}"
+    basic, bearer = checkout.api.basic(secret, other.id), f"Bearer {secret}"
     for call, auth in ((read, basic), (flag, bearer), (resolve, basic)):
         ids = (settled["sessionId"], NO_SESSION, "ses_nonsense", settled["id"])
         answers = [call(checkout, id, auth=auth) for id in ids]  # type: ignore[operator]
@@ -229,8 +229,8 @@ def test_another_tenants_session_looks_like_none(checkout: Checkout, settled: An
 
 
 def test_disputes_need_the_scope_of_payments(checkout: Checkout, settled: Any) -> None:
-    door = checkout.door
-    basic, bearer = door.basic(door.restricted_secret), f"Bearer {door.restricted_secret}"
+    api = checkout.api
+    basic, bearer = api.basic(api.restricted_secret), f"Bearer {api.restricted_secret}"
     for call, auth in ((read, basic), (flag, bearer), (resolve, basic)):
         seen = call(checkout, settled["sessionId"], auth=auth)  # type: ignore[operator]
         assert (seen.status, seen.code) == (403, "insufficient_permissions")
@@ -241,7 +241,7 @@ def test_the_events_of_a_dispute_are_in_the_outbox_and_said_to_be_sent(
 ) -> None:
     flag(checkout, settled["sessionId"])
     resolve(checkout, settled["sessionId"], {"resolution": "withdrawn"})
-    partition, storage = checkout.door.partition, checkout.door.service.parts.ports.storage
+    partition, storage = checkout.api.partition, checkout.api.service.parts.ports.storage
     events = storage.read(partition, lambda s: s.find(Event, "by_created", limit=1_000)).records
     reported = {event.name: event.payload for event in events if event.name.startswith("dispute.")}
     facts = {"sessionId": settled["sessionId"], "paymentId": settled["id"]}
@@ -249,5 +249,5 @@ def test_the_events_of_a_dispute_are_in_the_outbox_and_said_to_be_sent(
         "dispute.flagged": {**facts, "status": "flagged"},
         "dispute.resolved": {**facts, "status": "resolved"},
     }
-    catalog = checkout.door.call("GET", "/v2/console/webhooks").json["eventCatalog"]
+    catalog = checkout.api.call("GET", "/v2/console/webhooks").json["eventCatalog"]
     assert all(event["emitted"] for event in catalog if event["name"] in reported)

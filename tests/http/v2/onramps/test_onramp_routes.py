@@ -1,4 +1,4 @@
-"""Reusable on-ramps, as a partner's backend calls them, with the bank door of the sandbox."""
+"""Reusable on-ramps, as a partner's backend calls them, with the bank routes of the sandbox."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ONRAMP: dict[str, Any] = {
 
 def sandbox(checkout: Checkout, path: str, body: Any, key: str | None = None) -> Any:
     headers = {"Idempotency-Key": key} if key else {}
-    seen = checkout.door.call("POST", f"/v2/sandbox/{path}", body, headers=headers)
+    seen = checkout.api.call("POST", f"/v2/sandbox/{path}", body, headers=headers)
     assert seen.status < 300, seen.body
     return seen
 
@@ -115,7 +115,7 @@ def test_an_on_ramp_from_its_number_to_the_credit(checkout: Checkout, payer: Par
     assert (transaction["amount"], transaction["amountAtomic"]) == ("100.00", "100000000")
     assert transaction["destination"] == found["destination"]
     assert transaction["transactionHash"].startswith("0x")
-    events = checkout.door.call("GET", "/v2/console/events?limit=100").json["data"]
+    events = checkout.api.call("GET", "/v2/console/events?limit=100").json["data"]
     reported = [event for event in events if event["name"].startswith("bank_funding.")]
     assert {event["payload"]["transactionId"] for event in reported} == {transaction["id"]}
     assert {event["payload"]["amount"] for event in reported} == {"100.00"}
@@ -208,11 +208,11 @@ def test_what_is_nobodys_is_not_found(
 
 
 @pytest.mark.parametrize("amount", ["0.00", "1.001", "1000000000000.00"])
-def test_the_door_refuses_what_no_rail_carries(
+def test_the_route_refuses_what_no_rail_carries(
     checkout: Checkout, payer: Partner, amount: str
 ) -> None:
     body = {"onrampBankAccountId": add(checkout, payer), "amount": amount, "rail": "ach_push"}
-    seen = checkout.door.call("POST", "/v2/sandbox/bank-deposits", body)
+    seen = checkout.api.call("POST", "/v2/sandbox/bank-deposits", body)
     assert seen.status == 400
     assert set(seen.faults) == {"amount"}
 
@@ -240,7 +240,7 @@ def test_no_file_log_event_or_backup_holds_the_number_of_an_on_ramp(
     answers = [
         payer.call("GET", "/onramp-bank-accounts"),
         payer.call("GET", f"/onramp-bank-accounts/{id}/transactions"),
-        checkout.door.call("GET", "/v2/console/events?limit=100"),
+        checkout.api.call("GET", "/v2/console/events?limit=100"),
     ]
     assert b"bank_funding.settled" in answers[2].body
     backup(file, tmp_path / "backup.db", RECORD_TYPES)
@@ -264,6 +264,6 @@ def test_an_account_has_so_many_on_ramps_at_most(
     assert (found["eligible"], found["reasons"]) == (False, ["onramp_limit_reached"])
     assert (found["rails"], found["wallets"]) == ([], [])
     assert len(payer.call("GET", "/onramp-bank-accounts").json["data"]) == 2
-    account = checkout.door.call("POST", "/v2/accounts", OTHER).json["accountId"]
+    account = checkout.api.call("POST", "/v2/accounts", OTHER).json["accountId"]
     refused = Partner(checkout, account).call("POST", "/onramp-bank-accounts", ONRAMP)
     assert (refused.status, refused.code) == (422, "capability_not_active")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from payments_core.storage.port import Storage
+from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
-from tests.http.door import Seen
 
 OPTION_FIELDS = {
     "id",
@@ -245,7 +245,7 @@ def test_vault_spending_needs_both_credentials(checkout: Checkout) -> None:
     }
     secret = {"X-Service-Payment-Secret": payment["clientSecret"]}
     bearer = f"Bearer {checkout.access}"
-    call = checkout.door.call
+    call = checkout.api.call
     refused = {
         "no secret": call("POST", path, body, key="k", auth=bearer),
         "no token": call("POST", path, body, key="k", auth=None, headers=secret),
@@ -322,5 +322,5 @@ def test_one_key_from_16_threads_has_one_effect(checkout: Checkout) -> None:
     assert all(one.headers["retry-after"] == "1" for one in waited)
     created = together(16, lambda n: checkout.create(key="create-same"))
     assert len({one.json["id"] for one in created if one.status == 201}) == 1
-    listed = checkout.door.call("GET", "/v2/payments").json["data"]
+    listed = checkout.api.call("GET", "/v2/payments").json["data"]
     assert len(listed) == 2

@@ -64,7 +64,7 @@ def test_a_foreign_cursor_is_refused(checkout: Checkout) -> None:
     payment, _ = offered(checkout, 2)
     other, _ = offered(checkout, 2, key="other")
     of_another_payment = page(checkout, other, "?limit=1")["nextCursor"]
-    of_another_list = checkout.door.call("GET", "/v2/payments?limit=1").json["nextCursor"]
+    of_another_list = checkout.api.call("GET", "/v2/payments?limit=1").json["nextCursor"]
     own = page(checkout, payment, "?limit=1")["nextCursor"]
     for cursor in (of_another_payment, of_another_list, own[:-1], "1", "WzFd"):
         seen = checkout.pay(payment, f"?cursor={cursor}", method="GET")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from payments_core.money import MAX_ATOMIC, format_amount
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE
-from tests.http.door import Seen
 from tests.http.shop_on_file import ShopOnFile
 
 SHOP = "0xe0dA8Ca1c0C4FE1e95cD7Ea0736DD09dE9201032"
@@ -33,19 +33,19 @@ def payment(shop: ShopOnFile, fields: str) -> Seen:
     """A Payment with these fields, as they are written in JSON."""
     to = json.dumps({"type": "account", "accountId": shop.merchant})
     raw = f'{{"intent": "receive", "destination": {to}, {fields}}}'
-    return shop.door.call("POST", "/v2/payments", raw=raw.encode(), key="payment")
+    return shop.api.call("POST", "/v2/payments", raw=raw.encode(), key="payment")
 
 
 def funding(shop: ShopOnFile, fields: str, key: str = "fund") -> Seen:
     """A credit of the sandbox's faucet with these fields."""
     path = f"/v2/sandbox/accounts/{shop.merchant}/fund"
-    return shop.door.call("POST", path, raw=f"{{{fields}}}".encode(), key=key)
+    return shop.api.call("POST", path, raw=f"{{{fields}}}".encode(), key=key)
 
 
 def transfer(shop: ShopOnFile, fields: str) -> Seen:
     """A stranger's transfer of new tokens with these fields."""
     raw = f'{{"to": "{SHOP}", {fields}}}'
-    return shop.door.call("POST", "/v2/sandbox/transfers", raw=raw.encode(), key="transfer")
+    return shop.api.call("POST", "/v2/sandbox/transfers", raw=raw.encode(), key="transfer")
 
 
 ROUTES: dict[str, Callable[[ShopOnFile, str], Seen]] = {
@@ -254,7 +254,7 @@ def test_sends_collects_mandates_and_refunds_read_amounts_alike(
     tmp_path: Path, text: str, status: int, code: str
 ) -> None:
     shop = ShopOnFile(tmp_path)
-    call, account = shop.door.call, f"/v2/accounts/{shop.payer}"
+    call, account = shop.api.call, f"/v2/accounts/{shop.payer}"
     [vault] = [v for v in call("GET", f"{account}/vaults").json["data"] if v["chainId"] == BASE]
     mandate = {"vaultId": vault["vaultId"], "period": "day", "amountPerPeriod": "5"}
     mandate_id = call("POST", f"{account}/mandates", mandate).json["id"]
@@ -285,9 +285,9 @@ def test_a_limit_of_more_than_any_token_carries_is_refused_by_name(
     shop: ShopOnFile, field: str, text: str
 ) -> None:
     account = f"/v2/accounts/{shop.payer}"
-    vault_id = shop.door.call("GET", f"{account}/vaults").json["data"][0]["vaultId"]
+    vault_id = shop.api.call("GET", f"{account}/vaults").json["data"][0]["vaultId"]
     body = {"status": "active", field: text}
-    seen = shop.door.call("PUT", f"{account}/vaults/{vault_id}/policy", body)
+    seen = shop.api.call("PUT", f"{account}/vaults/{vault_id}/policy", body)
     assert (seen.status, seen.faults) == (400, {field: "is larger than any token supports"})
 
 
@@ -303,7 +303,7 @@ def test_the_faucet_gives_out_what_a_token_can_carry_and_no_more(tmp_path: Path)
     ):
         assert (refusal.status, refusal.code) == (422, "amount_out_of_range")
     assert shop.rows() == before
-    balances = shop.door.call("GET", f"/v2/accounts/{shop.merchant}/balances").json["balances"]
+    balances = shop.api.call("GET", f"/v2/accounts/{shop.merchant}/balances").json["balances"]
     [row] = [row for row in balances if row["chainId"] == BASE]
     assert row["totalAtomic"] == str(rest)
     elsewhere = '"amount": "1", "chainId": 137, "assetSymbol": "USDC"'

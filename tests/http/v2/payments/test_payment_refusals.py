@@ -1,4 +1,4 @@
-"""Payments that are not created, and why, over the WSGI door."""
+"""Payments that are not created, and why, over WSGI."""
 
 from __future__ import annotations
 
@@ -157,10 +157,10 @@ def test_every_payment_needs_a_key(checkout: Checkout) -> None:
 def test_what_another_tenant_has_does_not_exist(checkout: Checkout) -> None:
     mandate_id = mandate(checkout)
     payment = create(checkout, receive(checkout), key="own").json
-    tenants = checkout.door.service.tenants
+    tenants = checkout.api.service.tenants
     other = tenants.create_app("Other", "other")
     _, secret = tenants.create_key(other.environments["sandbox"], "standard", "k")
-    auth = checkout.door.basic(secret, other.id)
+    auth = checkout.api.basic(secret, other.id)
     unknown = {"type": "vault", "accountId": NO_ACCOUNT}
     pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (send(checkout), send(checkout, source=unknown)),
@@ -184,7 +184,7 @@ def test_what_another_tenant_has_does_not_exist(checkout: Checkout) -> None:
     ):
         answers = [
             error_of(
-                checkout.door.call(
+                checkout.api.call(
                     method, f"/v2/payments/{id}{path}", body, auth=auth, key=f"{path}-{id}"
                 )
             )
@@ -197,7 +197,7 @@ def test_what_another_tenant_has_does_not_exist(checkout: Checkout) -> None:
 
 def test_payments_need_their_scope(checkout: Checkout) -> None:
     payment = create(checkout, receive(checkout), key="own").json
-    narrow = checkout.door.basic(checkout.door.restricted_secret)
+    narrow = checkout.api.basic(checkout.api.restricted_secret)
     for method, path, body in (
         ("POST", "", send(checkout)),
         ("GET", f"/{payment['id']}/receipts", None),
@@ -206,6 +206,6 @@ def test_payments_need_their_scope(checkout: Checkout) -> None:
         ("POST", f"/{payment['id']}/reconcile", {"action": "accept"}),
     ):
         target = f"/v2/payments{path}"
-        seen = checkout.door.call(method, target, body, auth=narrow, key="k")
+        seen = checkout.api.call(method, target, body, auth=narrow, key="k")
         assert (seen.status, seen.code) == (403, "insufficient_permissions"), path
-        assert checkout.door.call(method, target, body, auth=None, key="k").status == 401
+        assert checkout.api.call(method, target, body, auth=None, key="k").status == 401

@@ -1,4 +1,4 @@
-"""Sends and collects over the WSGI door."""
+"""Sends and collects over WSGI."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_a_retried_send_is_answered_from_the_store_when_its_funds_are_gone(
 
 def test_a_send_can_be_cancelled_before_it_is_sent(checkout: Checkout) -> None:
     payment = create(checkout, send(checkout)).json
-    seen = checkout.door.call("POST", f"/v2/payments/{payment['id']}/cancel")
+    seen = checkout.api.call("POST", f"/v2/payments/{payment['id']}/cancel")
     assert (seen.status, seen.json["status"]) == (200, "cancelled")
     assert set(seen.json) == PAYMENT_FIELDS
     assert seen.json["source"] == payment["source"]
@@ -246,5 +246,5 @@ def test_the_allowed_methods_can_be_read_back(checkout: Checkout) -> None:
     body = receive(checkout, allowedMethods=["direct", "vault"])
     made = create(checkout, body).json
     assert made["allowedMethods"] == ["direct", "vault"]
-    read = checkout.door.call("GET", f"/v2/payments/{made['id']}").json
+    read = checkout.api.call("GET", f"/v2/payments/{made['id']}").json
     assert read["allowedMethods"] == ["direct", "vault"]

@@ -1,4 +1,4 @@
-"""Sends to bank accounts over the WSGI door, with the sandbox's doors of the bank."""
+"""Sends to bank accounts over WSGI, with the bank routes of the sandbox."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Counter:
         self.sandbox("clock", {"advanceSeconds": 60})
 
     def call(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
-        return self.checkout.door.call(method, path, body, key=key)
+        return self.checkout.api.call(method, path, body, key=key)
 
     def post(self, path: str, body: Any, status: int = 200) -> Any:
         seen = self.call("POST", path, body)

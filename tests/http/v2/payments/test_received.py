@@ -1,4 +1,4 @@
-"""What Payments received, over the WSGI door."""
+"""What Payments received, over WSGI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_receipts_come_page_by_page_with_the_whole_journal(checkout: Checkout) -
     for amount in ("10", "5", "12"):
         checkout.transfer(escrow, amount)
     path = f"/v2/payments/{payment['id']}/receipts"
-    seen = checkout.door.call("GET", path)
+    seen = checkout.api.call("GET", path)
     assert seen.status == 200
     assert list(seen.json) == ["data", "limit", "hasNextPage", "nextCursor", "journal"]
     assert [item["amountAtomic"] for item in seen.json["data"]] == [
@@ -43,9 +43,9 @@ def test_receipts_come_page_by_page_with_the_whole_journal(checkout: Checkout) -
     for entry in journal["entries"]:
         assert sum(int(amount) for amount in entry["postings"].values()) == 0
 
-    first = checkout.door.call("GET", f"{path}?limit=2").json
+    first = checkout.api.call("GET", f"{path}?limit=2").json
     assert (first["limit"], first["hasNextPage"]) == (2, True)
-    second = checkout.door.call("GET", f"{path}?limit=2&cursor={first['nextCursor']}").json
+    second = checkout.api.call("GET", f"{path}?limit=2&cursor={first['nextCursor']}").json
     assert (second["hasNextPage"], second["nextCursor"]) == (False, None)
     assert first["data"] + second["data"] == seen.json["data"]
     assert first["journal"] == second["journal"] == journal
@@ -53,7 +53,7 @@ def test_receipts_come_page_by_page_with_the_whole_journal(checkout: Checkout) -
 
 def test_a_payment_that_received_nothing_has_an_empty_journal(checkout: Checkout) -> None:
     payment = create(checkout, receive(checkout)).json
-    seen = checkout.door.call("GET", f"/v2/payments/{payment['id']}/receipts").json
+    seen = checkout.api.call("GET", f"/v2/payments/{payment['id']}/receipts").json
     assert seen["data"] == []
     assert seen["journal"] == {
         "balances": dict.fromkeys(JOURNAL_ACCOUNTS, "0"),

@@ -50,7 +50,7 @@ def test_a_browser_pays_from_the_link_to_the_end(storage: Storage) -> None:
     selected = page.call("POST", f"/options/{option['id']}/select").json["option"]
     assert selected["selectionStatus"] == "selected"
     body = {"chainId": BASE, "assetSymbol": "USDC", "amount": "25"}
-    sent = page.checkout.door.call(
+    sent = page.checkout.api.call(
         "POST", "/v2/sandbox/transfers", {**body, "to": option["execution"]["to"]}
     )
     assert sent.status == 200
@@ -115,12 +115,12 @@ class TestWhatIsShown:
         option, other = page.option(), page.option()
         to = option["execution"]["to"]
         body = {"chainId": BASE, "assetSymbol": "USDC", "to": to}
-        checkout.door.call("POST", "/v2/sandbox/transfers", {**body, "amount": "0.000001"})
+        checkout.api.call("POST", "/v2/sandbox/transfers", {**body, "amount": "0.000001"})
         checkout.run()
         assert page.now(other)["execution"]["amountAtomic"] == "24999999"
         assert page.now(option)["execution"]["amountAtomic"] == "24999999"
         assert page.option()["execution"]["amountAtomic"] == "24999999"
-        checkout.door.call("POST", "/v2/sandbox/transfers", {**body, "amount": "24.999999"})
+        checkout.api.call("POST", "/v2/sandbox/transfers", {**body, "amount": "24.999999"})
         checkout.run()
         assert page.now(other)["execution"] is None
         assert page.now(option)["execution"] is None
@@ -236,7 +236,7 @@ class TestBrowsers:
             "Access-Control-Request-Method": "POST",
             "Access-Control-Request-Headers": "authorization,idempotency-key",
         }
-        seen = checkout.door.call("OPTIONS", path, auth=None, headers=headers)
+        seen = checkout.api.call("OPTIONS", path, auth=None, headers=headers)
         assert seen.status == 204
         assert seen.headers["access-control-allow-origin"] == "*"
         assert "Authorization" in seen.headers["access-control-allow-headers"]

@@ -14,9 +14,9 @@ from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.tenants.record import PRODUCTS
 from payments_core_http.app import create_app
 from payments_core_http.throttling import Throttle
+from tests.http.api_harness import ApiHarness
 from tests.http.checkout import Checkout
 from tests.http.counting import CountingLimiter
-from tests.http.door import Door
 from tests.http.public_shop import BODY, CORS, ORIGIN, OTHER, SETTINGS, Shop
 from tests.service.world import OTHER_WALLET, STRANGER, WALLET
 
@@ -75,17 +75,17 @@ def test_its_events_name_no_account(shop: Shop) -> None:
 
 def test_it_walks_to_its_end_in_the_sandbox() -> None:
     checkout = Checkout(MemoryStorage())
-    door = checkout.door
-    door.call("PUT", "/v2/partners/payment-settings", {**SETTINGS, "feeBps": 100})
-    made = door.call(
-        "POST", f"/v2/public/apps/{door.app_row.id}/payments", BODY,
+    api = checkout.api
+    api.call("PUT", "/v2/partners/payment-settings", {**SETTINGS, "feeBps": 100})
+    made = api.call(
+        "POST", f"/v2/public/apps/{api.app_row.id}/payments", BODY,
         auth=None, key="k", headers={"Origin": ORIGIN},
     ).json  # fmt: skip
     to = made["escrow"]["address"]
     body = {"chainId": 8453, "assetSymbol": "USDC", "amount": "25.00", "to": to}
-    assert door.call("POST", "/v2/sandbox/transfers", body).status == 200
-    door.call("POST", "/v2/sandbox/clock", {"advanceSeconds": 120})
-    whole = door.call("GET", f"/v2/payments/{made['paymentId']}").json
+    assert api.call("POST", "/v2/sandbox/transfers", body).status == 200
+    api.call("POST", "/v2/sandbox/clock", {"advanceSeconds": 120})
+    whole = api.call("GET", f"/v2/payments/{made['paymentId']}").json
     assert (whole["status"], whole["settledAmountAtomic"]) == ("succeeded", "24750000")
 
 
@@ -131,9 +131,9 @@ class TestTheApp:
             "The product public_checkout is not enabled for this environment."
         )
 
-    def test_that_never_set_anything_is_closed(self, door: Door) -> None:
-        path = f"/v2/public/apps/{door.app_row.id}/payments"
-        seen = door.call("POST", path, BODY, auth=None, key="k", headers={"Origin": ORIGIN})
+    def test_that_never_set_anything_is_closed(self, api: ApiHarness) -> None:
+        path = f"/v2/public/apps/{api.app_row.id}/payments"
+        seen = api.call("POST", path, BODY, auth=None, key="k", headers={"Origin": ORIGIN})
         assert (seen.status, seen.code) == (403, "entitlement_required")
 
     def test_in_the_url_alone_proves_nothing_whatever_else_is_sent(self, shop: Shop) -> None:

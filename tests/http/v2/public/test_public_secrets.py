@@ -22,7 +22,7 @@ class TestTheSecret:
         for row in self.ROWS:
             path = row.path.replace("{paymentId}", page.payment["id"])
             path = path.replace("{optionId}", option_id)
-            seen = page.checkout.door.call(row.method, path, **more)
+            seen = page.checkout.api.call(row.method, path, **more)
             assert (seen.status, seen.code) == (401, "unauthorized"), row.name
             assert seen.headers["www-authenticate"] == "Bearer"
             assert seen.headers["access-control-allow-origin"] == "*"
@@ -35,10 +35,10 @@ class TestTheSecret:
 
     def test_of_another_kind(self, checkout: Checkout) -> None:
         page = Page(checkout)
-        door = checkout.door
+        api = checkout.api
         for auth in (
-            door.basic(),
-            f"Bearer {door.secret}",
+            api.basic(),
+            f"Bearer {api.secret}",
             f"Bearer {checkout.access}",
             f"Bearer {page.payment['id']}",
             f"Bearer {page.code}",
@@ -69,21 +69,21 @@ class TestTheSecret:
 
     def test_of_another_environment_and_of_another_mode(self, checkout: Checkout) -> None:
         page = Page(checkout)
-        door = checkout.door
-        other = door.service.tenants.create_app("Other", "other").environments["sandbox"]
-        live = door.app_row.environments["production"]
+        api = checkout.api
+        other = api.service.tenants.create_app("Other", "other").environments["sandbox"]
+        live = api.app_row.environments["production"]
         id = page.payment["id"]
-        seen = page.call("GET", auth=f"Bearer {door.payment_secret(id, environment_id=other)}")
-        never = page.call("GET", auth=f"Bearer {door.payment_secret('payment_' + 'A' * 24)}")
+        seen = page.call("GET", auth=f"Bearer {api.payment_secret(id, environment_id=other)}")
+        never = page.call("GET", auth=f"Bearer {api.payment_secret('payment_' + 'A' * 24)}")
         assert (seen.status, never.status) == (404, 401)
-        self.refused(page, auth=f"Bearer {door.payment_secret(id, environment_id=live)}")
+        self.refused(page, auth=f"Bearer {api.payment_secret(id, environment_id=live)}")
 
     def test_after_the_end_reads_answer_and_actions_say_why_not(self, checkout: Checkout) -> None:
         cancelled, expired = Page(checkout), Page(checkout, expiresInSeconds=300)
         made = {page: page.option() for page in (cancelled, expired)}
         kept = cancelled.call("POST", "/options", {"providerCode": "direct"}, key="again")
         assert kept.status == 201
-        checkout.door.call("POST", f"/v2/payments/{cancelled.payment['id']}/cancel")
+        checkout.api.call("POST", f"/v2/payments/{cancelled.payment['id']}/cancel")
         checkout.advance(300)
         for page, (status, code) in {
             cancelled: (409, "invalid_state"),
@@ -120,13 +120,13 @@ class TestTheSecret:
             ("GET", f"/v2/client/me/payments/{id}/options"),
             ("POST", f"/v2/sessions/{page.payment['sessionId']}/dispute"),
         ):
-            assert checkout.door.call(method, path, auth=auth).status == 401
+            assert checkout.api.call(method, path, auth=auth).status == 401
 
     @pytest.mark.parametrize("off", ["payments", "public_checkout"])
     def test_needs_the_products(self, checkout: Checkout, off: str) -> None:
         page = Page(checkout)
-        tenants = checkout.door.service.tenants
-        tenants.set_products(checkout.door.partition, [name for name in PRODUCTS if name != off])
+        tenants = checkout.api.service.tenants
+        tenants.set_products(checkout.api.partition, [name for name in PRODUCTS if name != off])
         for seen in (page.call("GET"), page.state(), page.exchange()):
             assert (seen.status, seen.code) == (403, "entitlement_required")
 
@@ -147,7 +147,7 @@ class TestTheLink:
 
     def test_works_until_the_payment_expires(self, checkout: Checkout) -> None:
         page, cancelled = Page(checkout, expiresInSeconds=300), Page(checkout)
-        checkout.door.call("POST", f"/v2/payments/{cancelled.payment['id']}/cancel")
+        checkout.api.call("POST", f"/v2/payments/{cancelled.payment['id']}/cancel")
         assert cancelled.exchange().status == 200
         checkout.advance(300)
         seen = page.exchange()
@@ -180,14 +180,14 @@ class TestTheLink:
     ) -> None:
         caplog.set_level(logging.DEBUG)
         page = Page(checkout)
-        door = checkout.door
+        api = checkout.api
         path = f"/v2/public/payment-links/{page.code}/exchange"
         page.exchange()
-        door.call("GET", path, auth=None)
-        door.call("POST", path + "/more", auth=None)
-        door.call("POST", path, auth=None, raw=b"{")
-        door.call("POST", f"{path}?a=1", auth=None)
-        door.service.out_of_reach()
+        api.call("GET", path, auth=None)
+        api.call("POST", path + "/more", auth=None)
+        api.call("POST", path, auth=None, raw=b"{")
+        api.call("POST", f"{path}?a=1", auth=None)
+        api.service.out_of_reach()
         assert page.exchange().status == 503
         assert page.code not in caplog.text
         assert page.code[24:] not in caplog.text

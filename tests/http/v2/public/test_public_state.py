@@ -38,7 +38,7 @@ class TestTheState:
         page.call("POST", f"/options/{option['id']}/select")
         assert changed()
         body = {"chainId": BASE, "assetSymbol": "USDC", "amount": "25"}
-        checkout.door.call(
+        checkout.api.call(
             "POST", "/v2/sandbox/transfers", {**body, "to": option["execution"]["to"]}
         )
         checkout.run()

@@ -10,8 +10,8 @@ from payments_core.chains.simulated.transfers import FAUCET
 from payments_core.clock import format_iso
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import Seen
 from tests.http.v2.options.test_checkout import PAYMENT_FIELDS, together
 
 OUTSIDE = "0x00000000000000000000000000000000000E0e0E"
@@ -27,14 +27,14 @@ def checkout() -> Checkout:
 def refund(checkout: Checkout, payment: Any, body: Any = None, **more: Any) -> Seen:
     more.setdefault("key", "refund")
     body = {} if body is None else body
-    return checkout.door.call("POST", f"/v2/payments/{payment['id']}/refunds", body, **more)
+    return checkout.api.call("POST", f"/v2/payments/{payment['id']}/refunds", body, **more)
 
 
 def reconcile(checkout: Checkout, payment: Any, action: str, **more: Any) -> Seen:
     more.setdefault("key", f"reconcile-{action}")
     note = more.pop("note", None)
     body = {"action": action, **({"note": note} if note else {})}
-    return checkout.door.call("POST", f"/v2/payments/{payment['id']}/reconcile", body, **more)
+    return checkout.api.call("POST", f"/v2/payments/{payment['id']}/reconcile", body, **more)
 
 
 def paid(checkout: Checkout, *amounts: str, wait: int = 0, **more: Any) -> Any:
@@ -56,7 +56,7 @@ def underpaid(checkout: Checkout) -> Any:
 
 
 def refunds(checkout: Checkout, payment: Any, query: str = "") -> Any:
-    seen = checkout.door.call("GET", f"/v2/payments/{payment['id']}/refunds{query}")
+    seen = checkout.api.call("GET", f"/v2/payments/{payment['id']}/refunds{query}")
     assert seen.status == 200, seen.body
     return seen.json
 
@@ -175,7 +175,7 @@ def test_after_the_release_the_recipients_vault_pays(checkout: Checkout) -> None
         "intent": "send", "amount": "20", "source": spent,
         "destination": {"type": "wallet", "address": OUTSIDE},
     }  # fmt: skip
-    assert checkout.door.call("POST", "/v2/payments", body, key="spend").status == 201
+    assert checkout.api.call("POST", "/v2/payments", body, key="spend").status == 201
     short = refund(checkout, payment, key="more")
     assert (short.status, short.code) == (422, "insufficient_balance")
 
@@ -203,7 +203,7 @@ def test_refunds_from_a_vault_at_once_never_spend_its_funds_twice(storage: Stora
     source = {"type": "vault", "accountId": checkout.merchant}
     to = {"type": "wallet", "address": OUTSIDE}
     body = {"intent": "send", "amount": "20", "source": source, "destination": to}
-    assert checkout.door.call("POST", "/v2/payments", body, key="send").status == 201
+    assert checkout.api.call("POST", "/v2/payments", body, key="send").status == 201
     seen = together(2, lambda n: refund(checkout, payments[n], key=f"k{n}"))
     assert sorted(one.status for one in seen) == [201, 422]
     assert [one.code for one in seen if one.status == 422] == ["insufficient_balance"]
@@ -224,11 +224,11 @@ def test_another_destination_needs_a_standard_key(checkout: Checkout) -> None:
     payment = checkout.create().json
     checkout.transfer(payment["escrow"]["address"], "10", **{"from": SENDER})
     checkout.advance(HOUR)
-    door = checkout.door
-    _, secret = door.service.tenants.create_key(
-        door.partition, "restricted", "pay", scopes=["v2:payments"]
+    api = checkout.api
+    _, secret = api.service.tenants.create_key(
+        api.partition, "restricted", "pay", scopes=["v2:payments"]
     )
-    restricted = door.basic(secret)
+    restricted = api.basic(secret)
     elsewhere = {"amount": "1", "destination": OUTSIDE}
     seen = refund(checkout, payment, elsewhere, auth=restricted)
     assert (seen.status, seen.code) == (403, "insufficient_permissions")
@@ -363,7 +363,7 @@ def test_what_is_written_off_can_still_be_refunded_and_stays_written_off(
     assert read["reconciliation"] == decided
     token = checkout.access_token("merchant", "payments:read")
     path = f"/v2/client/me/payments/{payment['id']}"
-    own = checkout.door.call("GET", path, auth=f"Bearer {token}")
+    own = checkout.api.call("GET", path, auth=f"Bearer {token}")
     assert own.json["reconciliation"] == {k: v for k, v in decided.items() if k != "note"}
     assert "no answer" not in own.body.decode()
 
@@ -391,7 +391,7 @@ def test_a_wrong_decision_names_its_paths(
 ) -> None:
     payment = underpaid(checkout)
     path = f"/v2/payments/{payment['id']}/reconcile"
-    seen = checkout.door.call("POST", path, body, key="k")
+    seen = checkout.api.call("POST", path, body, key="k")
     assert (seen.status, list(seen.faults)) == (400, paths)
     assert checkout.read(payment["id"]) == payment
 
@@ -400,6 +400,6 @@ def test_a_cancelled_payment_is_answered_whole(checkout: Checkout) -> None:
     payment = checkout.create().json
     checkout.option(payment)
     checkout.option(payment)
-    seen = checkout.door.call("POST", f"/v2/payments/{payment['id']}/cancel")
+    seen = checkout.api.call("POST", f"/v2/payments/{payment['id']}/cancel")
     assert (seen.status, seen.json["status"]) == (200, "cancelled")
     assert seen.json == checkout.read(payment["id"])

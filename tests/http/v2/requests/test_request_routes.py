@@ -38,7 +38,7 @@ def test_a_request_is_listed_with_how_it_ended(recorded: Recorded) -> None:
 
 
 def test_neither_queries_nor_bodies_nor_secrets_are_shown(recorded: Recorded) -> None:
-    key = recorded.door.secret
+    key = recorded.api.secret
     recorded.call("POST", "/v2/accounts?note=mine", {**ACCOUNT, "email": "secret@shop.example"})
     recorded.call("GET", f"/v2/payments/{key}")
     text = recorded.call("GET", LIST).body.decode()
@@ -68,7 +68,7 @@ def test_anything_else_is_refused_as_a_status(recorded: Recorded, status: str) -
 def test_the_list_has_pages_that_miss_nothing(recorded: Recorded) -> None:
     for _ in range(3):
         for _ in range(PAGE_REQUESTS):
-            recorded.door.call("GET", "/v2/accounts")
+            recorded.api.call("GET", "/v2/accounts")
         recorded.recorder.flush()
     seen: list[str] = []
     cursor = ""
@@ -91,13 +91,13 @@ def test_who_follows_the_log_does_not_fill_it(recorded: Recorded) -> None:
 
 
 def test_another_environment_has_a_log_of_its_own(recorded: Recorded) -> None:
-    tenants = recorded.door.service.tenants
+    tenants = recorded.api.service.tenants
     other = tenants.create_app("Other", "other")
     _, secret = tenants.create_key(other.environments["sandbox"], "standard", "k")
-    auth = recorded.door.basic(secret, other.id)
+    auth = recorded.api.basic(secret, other.id)
     recorded.call("GET", "/v2/accounts")
     for _ in range(2 * PAGE_REQUESTS):
-        recorded.door.call("GET", "/v2/payments", auth=auth)
+        recorded.api.call("GET", "/v2/payments", auth=auth)
     assert [one["path"] for one in list_requests(recorded)["data"]] == ["/v2/accounts"]
     theirs = list_requests(recorded, auth=auth)["data"]
     assert {one["path"] for one in theirs} == {"/v2/payments"}

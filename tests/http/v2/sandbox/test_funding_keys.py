@@ -12,8 +12,8 @@ from payments_core.errors import IdempotencyConflict, Unavailable
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import StorageUnavailable
 from payments_core.tenants.authorization import Authority
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import Seen
 
 DAYS = 86_400
 
@@ -26,7 +26,7 @@ def checkout() -> Checkout:
 def fund(checkout: Checkout, amount: str, key: str = "k") -> Seen:
     body = {"chainId": BASE, "assetSymbol": "USDC", "amount": amount}
     path = f"/v2/sandbox/accounts/{checkout.merchant}/fund"
-    return checkout.door.call("POST", path, body, key=key)
+    return checkout.api.call("POST", path, body, key=key)
 
 
 def balance(checkout: Checkout) -> str:
@@ -66,7 +66,7 @@ def test_another_amount_under_the_same_key_is_a_conflict_and_credits_nothing(
 
 def interrupted(checkout: Checkout, amount: str) -> None:
     """The process dies between the credit and its stored answer."""
-    committer: Any = checkout.door.service.parts.ports.committer
+    committer: Any = checkout.api.service.parts.ports.committer
     commit = committer.commit
 
     def dies(authority: Any, decide: Any, **more: Any) -> Any:
@@ -99,14 +99,14 @@ class TestEmbedded:
     def asked(
         self, checkout: Checkout, fingerprint: str = "f"
     ) -> tuple[Authority, IdempotentRequest]:
-        authority = checkout.door.service.tenants.system_authority(checkout.door.partition)
+        authority = checkout.api.service.tenants.system_authority(checkout.api.partition)
         return authority, IdempotentRequest(
             "k", fingerprint, lambda done: Response(200, b"{}", "v")
         )
 
     def fund(self, checkout: Checkout, amount: str) -> None:
         authority, idempotent = self.asked(checkout, amount)
-        checkout.door.service.sandbox().fund(
+        checkout.api.service.sandbox().fund(
             authority, checkout.merchant, BASE, "USDC", amount, idempotency_key=idempotent
         )
 
@@ -117,17 +117,17 @@ class TestEmbedded:
         assert balance(checkout) == "5.00"
 
     def test_a_repeated_key_moves_neither_clock_nor_chain(self, checkout: Checkout) -> None:
-        sandbox = checkout.door.service.sandbox()
-        doors: list[Callable[[Authority, IdempotentRequest], object]] = [
+        sandbox = checkout.api.service.sandbox()
+        operations: list[Callable[[Authority, IdempotentRequest], object]] = [
             lambda authority, once: sandbox.advance(authority, 60, idempotency_key=once),
             lambda authority, once: sandbox.mine(authority, BASE, 7, idempotency_key=once),
             lambda authority, once: sandbox.run(authority, idempotency_key=once),
         ]
-        for place, door in enumerate(doors):
+        for place, operation in enumerate(operations):
             authority, once = self.asked(checkout)
             once.id = f"k-{place}"
-            door(authority, once)
+            operation(authority, once)
             before = checkout.clock.now(), sandbox.list_heads()
             with pytest.raises(AlreadyResponded):
-                door(authority, once)
+                operation(authority, once)
             assert (checkout.clock.now(), sandbox.list_heads()) == before

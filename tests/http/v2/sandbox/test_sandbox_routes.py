@@ -9,8 +9,8 @@ import pytest
 from payments_core.engine.events import CATALOGUE
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.v2.sandbox.routes import SANDBOX
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import Seen
 
 WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 PAYMENT = "payment_" + "A" * 24
@@ -21,8 +21,8 @@ def checkout() -> Checkout:
     return Checkout(MemoryStorage())
 
 
-def post(checkout: Checkout, door: str, body: Any = None, **more: Any) -> Seen:
-    return checkout.door.call("POST", f"/v2/sandbox/{door}", body, **more)
+def post(checkout: Checkout, path: str, body: Any = None, **more: Any) -> Seen:
+    return checkout.api.call("POST", f"/v2/sandbox/{path}", body, **more)
 
 
 def transfer(checkout: Checkout, **more: Any) -> Seen:
@@ -32,7 +32,7 @@ def transfer(checkout: Checkout, **more: Any) -> Seen:
 
 
 def chain(checkout: Checkout) -> Any:
-    seen = checkout.door.call("GET", "/v2/sandbox").json
+    seen = checkout.api.call("GET", "/v2/sandbox").json
     return next(item for item in seen["chains"] if item["chainId"] == BASE)
 
 
@@ -61,7 +61,7 @@ class TestTransfers:
         assert transfer(checkout, reverts=True).json["succeeded"] is False
 
     def test_a_vault_is_not_a_source(self, checkout: Checkout) -> None:
-        account = checkout.door.call("GET", f"/v2/accounts/{checkout.payer}").json
+        account = checkout.api.call("GET", f"/v2/accounts/{checkout.payer}").json
         seen = transfer(checkout, **{"from": account["vaults"][0]["address"]})
         assert (seen.status, list(seen.faults)) == (400, ["from"])
 
@@ -121,10 +121,10 @@ class TestFailures:
         option = checkout.option(payment)
         order = {"dependency": "chain", "operation": "balances", "times": 1, "chainId": BASE}
         assert post(checkout, "failures", order).json == order
-        assert checkout.door.call("GET", "/v2/sandbox").json["failures"] == [order]
+        assert checkout.api.call("GET", "/v2/sandbox").json["failures"] == [order]
         seen = checkout.authorize(payment, option)
         assert (seen.status, seen.code) == (424, "dependency_failed")
-        assert checkout.door.call("GET", "/v2/sandbox").json["failures"] == []
+        assert checkout.api.call("GET", "/v2/sandbox").json["failures"] == []
         assert checkout.authorize(payment, option).status in (200, 202)
 
     def test_by_default_one_call_of_any_chain_fails(self, checkout: Checkout) -> None:
@@ -152,7 +152,7 @@ class TestFailures:
     ) -> None:
         seen = post(checkout, "failures", body)
         assert (seen.status, seen.code) == (status, code)
-        assert checkout.door.call("GET", "/v2/sandbox").json["failures"] == []
+        assert checkout.api.call("GET", "/v2/sandbox").json["failures"] == []
 
 
 class TestEvents:
@@ -189,23 +189,23 @@ class TestEvents:
 
 class TestVerifications:
     def test_the_sandbox_decides_who_is_verified(self, checkout: Checkout) -> None:
-        door = f"accounts/{checkout.payer}/kyc"
-        assert post(checkout, door, {"status": "pending"}).json["status"] == "pending"
-        assert post(checkout, door, {"status": "approved"}).json["status"] == "approved"
-        account = checkout.door.call("GET", f"/v2/accounts/{checkout.payer}").json
+        api = f"accounts/{checkout.payer}/kyc"
+        assert post(checkout, api, {"status": "pending"}).json["status"] == "pending"
+        assert post(checkout, api, {"status": "approved"}).json["status"] == "approved"
+        account = checkout.api.call("GET", f"/v2/accounts/{checkout.payer}").json
         assert account["kyc"]["status"] == "approved"
-        assert post(checkout, door, {"status": "rejected"}).code == "invalid_state"
-        assert post(checkout, door, {"status": "maybe"}).status == 400
+        assert post(checkout, api, {"status": "rejected"}).code == "invalid_state"
+        assert post(checkout, api, {"status": "maybe"}).status == 400
         absent = "accounts/acct_" + "A" * 24 + "/kyc"
         assert post(checkout, absent, {"status": "approved"}).status == 404
 
     def test_the_next_start_fails_when_it_was_ordered(self, checkout: Checkout) -> None:
         assert post(checkout, "failures", {"dependency": "kyc"}).status == 200
         path = f"/v2/accounts/{checkout.payer}/verifications"
-        seen = checkout.door.call("POST", path, {})
+        seen = checkout.api.call("POST", path, {})
         assert (seen.status, seen.code) == (424, "dependency_failed")
         assert seen.json["error"]["details"]["dependency"] == "kyc"
-        assert checkout.door.call("POST", path, {}).status == 201
+        assert checkout.api.call("POST", path, {}).status == 201
 
 
 class TestBanks:
@@ -234,12 +234,12 @@ BODIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("route", SANDBOX, ids=lambda route: route.name)
-def test_every_door_is_for_a_standard_key_of_the_only_app(checkout: Checkout, route: Any) -> None:
+def test_every_route_is_for_a_standard_key_of_the_only_app(checkout: Checkout, route: Any) -> None:
     path = route.path.replace("{accountId}", checkout.payer).replace("{paymentId}", PAYMENT)
     body = BODIES.get(route.path.rpartition("/")[2])
-    restricted = checkout.door.basic(checkout.door.restricted_secret)
-    assert checkout.door.call(route.method, path, body, auth=restricted).status == 403
-    assert checkout.door.call(route.method, path, body, auth=None).status == 401
-    checkout.door.service.tenants.create_app("Another", "another")
-    seen = checkout.door.call(route.method, path, body)
+    restricted = checkout.api.basic(checkout.api.restricted_secret)
+    assert checkout.api.call(route.method, path, body, auth=restricted).status == 403
+    assert checkout.api.call(route.method, path, body, auth=None).status == 401
+    checkout.api.service.tenants.create_app("Another", "another")
+    seen = checkout.api.call(route.method, path, body)
     assert (seen.status, seen.code) == (404, "not_found")

@@ -22,7 +22,7 @@ def vaults_of(checkout: Checkout) -> str:
 
 
 def vault_id(checkout: Checkout) -> str:
-    listed = checkout.door.call("GET", vaults_of(checkout)).json["data"]
+    listed = checkout.api.call("GET", vaults_of(checkout)).json["data"]
     return str(next(vault["id"] for vault in listed if vault["chainId"] == BASE))
 
 
@@ -32,35 +32,35 @@ def policy_of(checkout: Checkout) -> str:
 
 class TestVaults:
     def test_a_list_has_every_vault_in_pages(self, checkout: Checkout) -> None:
-        seen = checkout.door.call("GET", vaults_of(checkout)).json
+        seen = checkout.api.call("GET", vaults_of(checkout)).json
         assert [vault["chainId"] for vault in seen["data"]] == [1, 10, 137, 8453, 42161]
         assert list(seen["data"][0]) == [
             "id", "vaultId", "accountId", "chainId", "address", "status", "policyId", "createdAt",
             "updatedAt",
         ]  # fmt: skip
-        first = checkout.door.call("GET", vaults_of(checkout) + "?limit=3").json
+        first = checkout.api.call("GET", vaults_of(checkout) + "?limit=3").json
         rest = f"{vaults_of(checkout)}?limit=3&cursor={first['nextCursor']}"
-        assert first["data"] + checkout.door.call("GET", rest).json["data"] == seen["data"]
+        assert first["data"] + checkout.api.call("GET", rest).json["data"] == seen["data"]
 
     def test_a_vault_that_is_there_is_answered_with_200(self, checkout: Checkout) -> None:
-        seen = checkout.door.call("POST", vaults_of(checkout), {"chainId": BASE})
+        seen = checkout.api.call("POST", vaults_of(checkout), {"chainId": BASE})
         assert (seen.status, seen.json["vaultId"]) == (200, vault_id(checkout))
 
     def test_a_vault_that_is_lacking_is_made_with_201(self) -> None:
         checkout = Checkout(MemoryStorage())
-        chains = checkout.door.service.chains
+        chains = checkout.api.service.chains
         polygon = chains.pop(137)  # type: ignore[attr-defined]
         account_id = checkout.account("early")
         path = f"/v2/accounts/{account_id}/vaults"
-        refused = checkout.door.call("POST", path, {"chainId": 137})
+        refused = checkout.api.call("POST", path, {"chainId": 137})
         assert (refused.status, refused.code) == (422, "unsupported_chain")
         chains[137] = polygon  # type: ignore[index]
-        made = checkout.door.call("POST", path, {"chainId": 137}, key="k")
+        made = checkout.api.call("POST", path, {"chainId": 137}, key="k")
         assert made.status == 201
-        again = checkout.door.call("POST", path, {"chainId": 137}, key="k")
+        again = checkout.api.call("POST", path, {"chainId": 137}, key="k")
         assert (again.status, again.body) == (201, made.body)
         assert again.headers["idempotent-replayed"] == "true"
-        other = checkout.door.call("POST", path, {"chainId": 137}, key="k-2")
+        other = checkout.api.call("POST", path, {"chainId": 137}, key="k-2")
         assert (other.status, other.json) == (200, made.json)
 
     @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ class TestVaults:
     def test_what_cannot_be_provisioned_is_refused(
         self, checkout: Checkout, body: Any, status: int, code: str
     ) -> None:
-        seen = checkout.door.call("POST", vaults_of(checkout), body)
+        seen = checkout.api.call("POST", vaults_of(checkout), body)
         assert (seen.status, seen.code) == (status, code)
 
 
 class TestPolicies:
     def test_a_policy_lives_through_its_versions(self, checkout: Checkout) -> None:
         path = policy_of(checkout)
-        first = checkout.door.call("GET", path).json
+        first = checkout.api.call("GET", path).json
         assert list(first) == [
             "id", "policyId", "vaultId", "accountId", "version", "status", "perPaymentLimit",
             "dailyLimit", "allowedChains", "allowedAssets", "allowedDestinations", "createdAt",
@@ -100,7 +100,7 @@ class TestPolicies:
             ],
             "version": 1,
         }
-        seen = checkout.door.call("PUT", path, body)
+        seen = checkout.api.call("PUT", path, body)
         assert seen.status == 200
         second = seen.json
         assert (second["version"], second["perPaymentLimit"]) == (2, "25.00")
@@ -109,35 +109,35 @@ class TestPolicies:
             {"type": "wallet", "address": SHOP, "chainId": BASE},
             {"type": "account", "accountId": checkout.merchant},
         ]
-        assert checkout.door.call("GET", path).json == second
-        stale = checkout.door.call("PUT", path, body)
+        assert checkout.api.call("GET", path).json == second
+        stale = checkout.api.call("PUT", path, body)
         assert (stale.status, stale.code) == (409, "conflict")
-        third = checkout.door.call("PUT", path, {"status": "paused"}).json
+        third = checkout.api.call("PUT", path, {"status": "paused"}).json
         assert (third["version"], third["allowedChains"]) == (3, None)
-        assert checkout.door.call("GET", f"{path}?version=1").json == first
-        assert checkout.door.call("GET", f"{path}?version=2").json == second
-        assert checkout.door.call("GET", f"{path}?version=4").status == 404
-        assert checkout.door.call("GET", f"{path}?version=0").status == 400
+        assert checkout.api.call("GET", f"{path}?version=1").json == first
+        assert checkout.api.call("GET", f"{path}?version=2").json == second
+        assert checkout.api.call("GET", f"{path}?version=4").status == 404
+        assert checkout.api.call("GET", f"{path}?version=0").status == 400
 
     def test_what_was_read_can_be_sent_back_field_by_field(self, checkout: Checkout) -> None:
         path = policy_of(checkout)
         wallet = {"type": "wallet", "address": SHOP}
         body = {"status": "paused", "allowedDestinations": [wallet], "dailyLimit": "1.5"}
-        first = checkout.door.call("PUT", path, body).json
+        first = checkout.api.call("PUT", path, body).json
         facts = ("id", "policyId", "vaultId", "accountId", "createdAt", "updatedAt")
         back = {name: value for name, value in first.items() if name not in facts}
-        second = checkout.door.call("PUT", path, back).json
+        second = checkout.api.call("PUT", path, back).json
         for name in set(back) - {"version"}:
             assert second[name] == first[name]
 
     @pytest.mark.parametrize("body", [{}, {"dailyLimit": "6"}, None])
     def test_no_policy_is_set_free_without_saying_so(self, checkout: Checkout, body: Any) -> None:
         path = policy_of(checkout)
-        paused = checkout.door.call("PUT", path, {"status": "paused", "dailyLimit": "5"}).json
-        seen = checkout.door.call("PUT", path, body)
+        paused = checkout.api.call("PUT", path, {"status": "paused", "dailyLimit": "5"}).json
+        seen = checkout.api.call("PUT", path, body)
         assert seen.status == 400
         assert body is None or seen.faults == {"status": "is required"}
-        assert checkout.door.call("GET", path).json == paused
+        assert checkout.api.call("GET", path).json == paused
         assert (paused["status"], paused["dailyLimit"]) == ("paused", "5.00")
 
     def test_every_fault_is_named_at_once(self, checkout: Checkout) -> None:
@@ -148,7 +148,7 @@ class TestPolicies:
             "version": 0,
             "limit": "1",
         }
-        seen = checkout.door.call("PUT", policy_of(checkout), body)
+        seen = checkout.api.call("PUT", policy_of(checkout), body)
         assert seen.status == 400
         assert set(seen.faults) == {
             "status", "perPaymentLimit", "allowedChains", "allowedDestinations[0].type",
@@ -162,16 +162,16 @@ class TestPolicies:
             "allowedAssets": ["EURC", "USDC", "USDC"],
             "allowedDestinations": [{"type": "wallet", "address": "x"}],
         }
-        seen = checkout.door.call("PUT", policy_of(checkout), body)
+        seen = checkout.api.call("PUT", policy_of(checkout), body)
         assert set(seen.faults) == {
             "perPaymentLimit", "dailyLimit", "allowedChains[0]", "allowedAssets[0]",
             "allowedAssets[2]", "allowedDestinations[0].address",
         }  # fmt: skip
-        assert checkout.door.call("GET", policy_of(checkout)).json["version"] == 1
+        assert checkout.api.call("GET", policy_of(checkout)).json["version"] == 1
 
     def test_an_authorization_beyond_the_limit_is_denied_by_name(self, checkout: Checkout) -> None:
         body = {"status": "active", "perPaymentLimit": "24.99"}
-        assert checkout.door.call("PUT", policy_of(checkout), body).status == 200
+        assert checkout.api.call("PUT", policy_of(checkout), body).status == 200
         payment = checkout.create().json
         seen = checkout.authorize(payment, checkout.option(payment))
         assert (seen.status, seen.code) == (422, "policy_denied")
@@ -182,15 +182,15 @@ class TestPolicies:
 class TestYieldSettings:
     def test_they_are_stored_and_cannot_be_enabled(self, checkout: Checkout) -> None:
         path = f"{vaults_of(checkout)}/{vault_id(checkout)}/yield-settings"
-        assert checkout.door.call("GET", path).json["enabled"] is False
+        assert checkout.api.call("GET", path).json["enabled"] is False
         body = {"enabled": False, "strategy": "lending"}
-        stored = checkout.door.call("PUT", path, body)
+        stored = checkout.api.call("PUT", path, body)
         assert (stored.status, stored.json["strategy"]) == (200, "lending")
-        seen = checkout.door.call("PUT", path, {"enabled": True})
+        seen = checkout.api.call("PUT", path, {"enabled": True})
         assert (seen.status, seen.code) == (422, "capability_not_active")
         assert seen.json["error"]["details"]["capability"] == "yield"
-        assert checkout.door.call("GET", path).json == stored.json
-        assert set(checkout.door.call("PUT", path, {"strategy": ""}).faults) == {
+        assert checkout.api.call("GET", path).json == stored.json
+        assert set(checkout.api.call("PUT", path, {"strategy": ""}).faults) == {
             "enabled", "strategy",
         }  # fmt: skip
 
@@ -203,7 +203,7 @@ class TestMandates:
             "period": "month",
             **more,
         }
-        return checkout.door.call("POST", f"/v2/accounts/{checkout.payer}/mandates", body)
+        return checkout.api.call("POST", f"/v2/accounts/{checkout.payer}/mandates", body)
 
     def test_a_mandate_lives_from_creation_to_revocation(self, checkout: Checkout) -> None:
         path = f"/v2/accounts/{checkout.payer}/mandates"
@@ -217,14 +217,14 @@ class TestMandates:
         ]  # fmt: skip
         assert (mandate["amountPerPeriod"], mandate["remainingAtomic"]) == ("25.50", "25500000")
         assert (mandate["status"], mandate["expiresAt"]) == ("active", "2098-12-31T23:00:00.000Z")
-        assert checkout.door.call("GET", path).json["data"] == [mandate]
-        revoked = checkout.door.call("DELETE", f"{path}/{mandate['id']}")
+        assert checkout.api.call("GET", path).json["data"] == [mandate]
+        revoked = checkout.api.call("DELETE", f"{path}/{mandate['id']}")
         assert (revoked.status, revoked.json["status"]) == (200, "revoked")
         assert revoked.json["revokedAt"] is not None
         checkout.advance(60)
-        again = checkout.door.call("DELETE", f"{path}/{mandate['id']}")
+        again = checkout.api.call("DELETE", f"{path}/{mandate['id']}")
         assert (again.status, again.body) == (200, revoked.body)
-        assert checkout.door.call("DELETE", f"{path}/mandate_{'x' * 24}").status == 404
+        assert checkout.api.call("DELETE", f"{path}/mandate_{'x' * 24}").status == 404
 
     @pytest.mark.parametrize(
         ("more", "status", "code"),
@@ -249,7 +249,7 @@ class TestMandates:
         seen = self.create(checkout, **more)
         assert (seen.status, seen.code) == (status, code)
         path = f"/v2/accounts/{checkout.payer}/mandates"
-        assert checkout.door.call("GET", path).json["data"] == []
+        assert checkout.api.call("GET", path).json["data"] == []
 
 
 def routes(checkout: Checkout, account: str, vault: str, mandate: str) -> list[Any]:
@@ -271,34 +271,32 @@ def routes(checkout: Checkout, account: str, vault: str, mandate: str) -> list[A
 
 
 def test_every_route_needs_the_scope(checkout: Checkout) -> None:
-    tenants = checkout.door.service.tenants
+    tenants = checkout.api.service.tenants
     _, wide = tenants.create_key(
-        checkout.door.partition, "restricted", "vaults", scopes=["v2:vaults"]
+        checkout.api.partition, "restricted", "vaults", scopes=["v2:vaults"]
     )
     mandate = TestMandates().create(checkout).json["id"]
     for method, path, body in routes(checkout, checkout.payer, vault_id(checkout), mandate):
         for auth, status in (
-            (checkout.door.basic(checkout.door.restricted_secret), 403),
+            (checkout.api.basic(checkout.api.restricted_secret), 403),
             (None, 401),
         ):
-            assert checkout.door.call(method, path, body, auth=auth).status == status
-        seen = checkout.door.call(method, path, body, auth=checkout.door.basic(wide))
+            assert checkout.api.call(method, path, body, auth=auth).status == status
+        seen = checkout.api.call(method, path, body, auth=checkout.api.basic(wide))
         assert seen.status in (200, 201)
 
 
 def test_another_tenants_objects_look_like_none(checkout: Checkout) -> None:
-    tenants = checkout.door.service.tenants
+    tenants = checkout.api.service.tenants
     mandate = TestMandates().create(checkout).json["id"]
     known = routes(checkout, checkout.payer, vault_id(checkout), mandate)
     nobody = "x" * 24
     missing = routes(checkout, f"acct_{nobody}", f"vault_{nobody}", f"mandate_{nobody}")
     other = tenants.create_app("Other", "other")
     _, secret = tenants.create_key(other.environments["sandbox"], "standard", "k")
-    auth = checkout.door.basic(secret, other.id)
+    auth = checkout.api.basic(secret, other.id)
     for calls in zip(known, missing, strict=True):
-        answers = [
-            checkout.door.call(method, path, body, auth=auth) for method, path, body in calls
-        ]
+        answers = [checkout.api.call(method, path, body, auth=auth) for method, path, body in calls]
         bodies = [seen.json for seen in answers]
         for body in bodies:
             del body["error"]["details"]["requestId"]

@@ -1,4 +1,4 @@
-"""Contract wallets at the door: how long a signature may be, and a chain that does not answer."""
+"""Contract wallets over HTTP: how long a signature may be, and a chain that does not answer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_wallet_shows_the_chains_on_which_its_contract_has_proven_it(payer: Pa
         def check_contract_signature(self, address: str, *_: bytes) -> bool | None:
             return address == ADDRESS or None
 
-    service = payer.door.service
+    service = payer.api.service
     service.chains[10] = Contract(  # type: ignore[index]
         service.chains[10], at=0, fault=lambda call: call(), until=-1
     )
@@ -73,7 +73,7 @@ def test_a_wallet_shows_the_chains_on_which_its_contract_has_proven_it(payer: Pa
 
 def test_a_chain_that_does_not_answer_is_worth_a_retry(checkout: Checkout, payer: Partner) -> None:
     failure = {"dependency": "chain", "operation": "any", "times": 1}
-    assert checkout.door.call("POST", "/v2/sandbox/failures", failure).status < 300
+    assert checkout.api.call("POST", "/v2/sandbox/failures", failure).status < 300
     body = {"challengeId": asked_of(payer), "signature": "0x12"}
     seen = payer.call("POST", "/wallets", body)
     assert (seen.status, seen.code) == (424, "dependency_failed")

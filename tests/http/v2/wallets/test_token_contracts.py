@@ -8,8 +8,8 @@ import pytest
 
 from payments_core.assets import CHAINS
 from payments_core.storage.memory.adapter import MemoryStorage
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
-from tests.http.door import Seen
 from tests.http.payment_bodies import collect, create, mandate, receive, send
 
 TOKEN = CHAINS[BASE].assets[0].address
@@ -41,26 +41,26 @@ def test_it_is_not_a_destination_of_a_payment(checkout: Checkout, intent: str) -
 def test_it_is_not_a_destination_of_a_refund(checkout: Checkout) -> None:
     made = create(checkout, receive(checkout)).json
     path = f"/v2/payments/{made['id']}/refunds"
-    seen = checkout.door.call("POST", path, {"amount": "1", "destination": TOKEN}, key="r")
+    seen = checkout.api.call("POST", path, {"amount": "1", "destination": TOKEN}, key="r")
     assert list(refused_at(seen)) == ["destination"]
 
 
 def test_it_is_not_a_wallet_of_an_account(checkout: Checkout) -> None:
     wallet = {"address": TOKEN, "chainType": "evm"}
     body = {"externalUserId": "new", "subjectType": "individual", "wallets": [wallet]}
-    seen = checkout.door.call("POST", "/v2/accounts", body)
+    seen = checkout.api.call("POST", "/v2/accounts", body)
     assert list(refused_at(seen)) == ["wallets[0].address"]
     path = f"/v2/accounts/{checkout.payer}/wallets/challenge"
-    assert list(refused_at(checkout.door.call("POST", path, wallet))) == ["address"]
+    assert list(refused_at(checkout.api.call("POST", path, wallet))) == ["address"]
 
 
 def test_no_settings_and_no_policy_allow_it(checkout: Checkout) -> None:
     to = {"type": "wallet", "chainId": BASE, "address": TOKEN}
     body = {"enabled": True, "allowedDestinations": [to]}
-    seen = checkout.door.call("PUT", "/v2/partners/payment-settings", body)
+    seen = checkout.api.call("PUT", "/v2/partners/payment-settings", body)
     assert list(refused_at(seen)) == ["allowedDestinations[0].address"]
     account = f"/v2/accounts/{checkout.payer}"
-    vault = checkout.door.call("GET", account).json["vaults"][0]["vaultId"]
+    vault = checkout.api.call("GET", account).json["vaults"][0]["vaultId"]
     policy = {"status": "active", "allowedDestinations": [to]}
-    seen = checkout.door.call("PUT", f"{account}/vaults/{vault}/policy", policy)
+    seen = checkout.api.call("PUT", f"{account}/vaults/{vault}/policy", policy)
     assert list(refused_at(seen)) == ["allowedDestinations[0].address"]

@@ -185,22 +185,22 @@ def test_a_restricted_key_needs_both_scopes_for_every_call(console: Console) -> 
     calls = every_call(console)
     for method, path, body in calls:
         for has, secret in console.half.items():
-            seen = console.call(method, path, body, auth=console.door.basic(secret))
+            seen = console.call(method, path, body, auth=console.api.basic(secret))
             assert (seen.status, seen.code) == (403, "insufficient_permissions"), path
             lacks = "v2:console" if has == "v2:webhooks" else "v2:webhooks"
             assert seen.json["error"]["details"]["required"] == [lacks]
     for method, path, body in calls[:-1]:
-        seen = console.call(method, path, body, auth=console.door.basic(console.whole))
+        seen = console.call(method, path, body, auth=console.api.basic(console.whole))
         assert seen.status < 300, (path, seen.body)
-    conflict(console.call(*calls[-1], auth=console.door.basic(console.whole)), "pending")
+    conflict(console.call(*calls[-1], auth=console.api.basic(console.whole)), "pending")
 
 
 def test_what_is_another_tenants_looks_like_nothing_at_all(console: Console) -> None:
     calls = every_call(console)
-    tenants = console.door.service.tenants
+    tenants = console.api.service.tenants
     other = tenants.create_app("Other", "other")
     _, secret = tenants.create_key(other.environments["sandbox"], "standard", "k")
-    auth = console.door.basic(secret, other.id)
+    auth = console.api.basic(secret, other.id)
     for method, path, body in calls:
         if "{" in path or path in ("/v2/console/webhooks", "/v2/console/events"):
             continue

@@ -10,9 +10,9 @@ import pytest
 
 from payments_core.engine.events import BY_NAME
 from payments_core.webhooks.transports.port import TransportResult
+from tests.http.api_harness import Seen
 from tests.http.checkout import BASE
 from tests.http.console import DELIVERY, HOOK, LATER, NEVER, OK, OTHER, Console, conflict
-from tests.http.door import Seen
 
 ENDPOINT = {
     "id", "appId", "environmentId", "url", "description", "subscribedEvents", "status",

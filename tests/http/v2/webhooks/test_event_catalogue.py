@@ -43,10 +43,10 @@ def checkout() -> Checkout:
 
 
 def subscribe(checkout: Checkout, *names: str) -> list[str]:
-    door = checkout.door
-    path = f"/v2/console/apps/{door.app_row.id}/environments/{door.partition}/webhooks"
+    api = checkout.api
+    path = f"/v2/console/apps/{api.app_row.id}/environments/{api.partition}/webhooks"
     body = {"url": "https://93.184.216.34/hook", "subscribedEvents": names}
-    seen = door.call("POST", path, body)
+    seen = api.call("POST", path, body)
     assert seen.status == 201, seen.body
     found: list[str] = seen.json["webhookEndpoint"]["subscribedEvents"]
     return found
@@ -68,5 +68,5 @@ def test_every_event_can_be_subscribed_to_at_once(checkout: Checkout) -> None:
 
 
 def test_the_console_shows_them_all(checkout: Checkout) -> None:
-    catalog = checkout.door.call("GET", "/v2/console/webhooks").json["eventCatalog"]
+    catalog = checkout.api.call("GET", "/v2/console/webhooks").json["eventCatalog"]
     assert [event["name"] for event in catalog] == list(BY_NAME)

@@ -27,7 +27,7 @@ from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.engine.decision import WorkerAuthority
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Transaction
-from tests.service.stage import BASE, BOB, Stage
+from tests.service.chain_harness import BASE, BOB, ChainHarness
 from tests.service.world import write
 
 SCOPE = WorkerAuthority("env_a", "sandbox")
@@ -36,8 +36,8 @@ SCOPE = WorkerAuthority("env_a", "sandbox")
 class Pool(SimulatedChain):
     """A chain that makes no blocks, and whose pool takes what comes after a gap."""
 
-    def __init__(self, stage: Stage) -> None:
-        super().__init__(BASE, stage.ports)
+    def __init__(self, chain_harness: ChainHarness) -> None:
+        super().__init__(BASE, chain_harness.ports)
         self.held: dict[str, None] = {}
         self.questions = 0
         self.key = "operator"
@@ -76,21 +76,21 @@ class Line:
     """
 
     def __init__(self, count: int, *, second_from: int | None = None) -> None:
-        stage = Stage(MemoryStorage())
-        self.stage = stage
-        self.chain = Pool(stage)
-        self.outbox = Outbox(stage.ports, {BASE: self.chain})
-        vault = stage.chain.derive(AddressSpec("env_a", "vault", "acct_a"))
+        chain_harness = ChainHarness(MemoryStorage())
+        self.chain_harness = chain_harness
+        self.chain = Pool(chain_harness)
+        self.outbox = Outbox(chain_harness.ports, {BASE: self.chain})
+        vault = chain_harness.chain.derive(AddressSpec("env_a", "vault", "acct_a"))
         self.ids = [f"out_{number:04}" for number in range(count)]
         transfers = [
             new_transfer(
                 id, asset_of(BASE, "USDC"), "sweep", f"owner_{id}",
                 source=Contract("vault", "acct_a", vault), recipient=BOB, amount=10,
-                now=stage.clock.now(),
+                now=chain_harness.clock.now(),
             )
             for id in self.ids
         ]  # fmt: skip
-        write(stage.storage, "env_a", lambda tx: [tx.insert(one) for one in transfers])
+        write(chain_harness.storage, "env_a", lambda tx: [tx.insert(one) for one in transfers])
         self.hashes = []
         for number, id in enumerate(self.ids):
             if number == second_from:
@@ -172,7 +172,7 @@ def test_a_nonce_of_a_former_key_is_used_up_with_that_key_or_an_alarm_names_it(
     """A transfer that has failed must not move anything: nothing may take its nonce but a no-op."""
     line = Line(3)
     line.keep(0, 2)
-    write(line.stage.storage, "env_a", lambda tx: _replace_failed(tx, line.ids[1]))
+    write(line.chain_harness.storage, "env_a", lambda tx: _replace_failed(tx, line.ids[1]))
     former = line.chain.derive(AddressSpec("env_a", "operator", "operator"))
     line.chain.key, line.chain.configured = "second", {"second"}
     for _ in range(3):
@@ -184,7 +184,9 @@ def test_a_nonce_of_a_former_key_is_used_up_with_that_key_or_an_alarm_names_it(
     assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == 1
     [nothing] = line.chain.held.keys() - {*line.hashes}
     versions = load_signed_versions(
-        line.stage.storage, SCOPE, load_transfer(line.stage.storage, "env_a", line.ids[1])
+        line.chain_harness.storage,
+        SCOPE,
+        load_transfer(line.chain_harness.storage, "env_a", line.ids[1]),
     )
     assert [(it.moves, it.signed.hash) for it in versions] == [
         (True, line.hashes[1]), (False, nothing),

@@ -42,7 +42,7 @@ from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
 from payments_core.storage.records import Collection, Record
-from tests.service.stage import BASE, BOB, USDC, Stage
+from tests.service.chain_harness import BASE, BOB, USDC, ChainHarness
 
 T = TypeVar("T")
 SCOPE = WorkerAuthority("env_a", "sandbox")
@@ -175,11 +175,11 @@ class Post:
 
     def __init__(self) -> None:
         self.storage = NotingStorage()
-        self.stage = Stage(self.storage)
-        self.clock, self.committer = self.stage.clock, self.stage.ports.committer
-        self.failures = self.stage.failures
+        self.chain_harness = ChainHarness(self.storage)
+        self.clock, self.committer = self.chain_harness.clock, self.chain_harness.ports.committer
+        self.failures = self.chain_harness.failures
         self.owner = ParcelOwner()
-        ports = self.stage.ports
+        ports = self.chain_harness.ports
         self.broadcasts = 0
         self.chain = SilentChain(BASE, ports)
         outbox = Outbox(ports, {BASE: self.chain}, on_sent=self._count)
@@ -193,14 +193,14 @@ class Post:
             [queue],
             batch_handlers=jobs.batch_handlers(),
         )
-        self.stage.chain.mint(USDC, self.stage.vault, 100, "funds")
+        self.chain_harness.chain.mint(USDC, self.chain_harness.vault, 100, "funds")
         now = self.clock.now()
         outgoing = new_transfer(
             "out_1",
             asset_of(BASE, "USDC"),
             "sweep",
             "parcel_1",
-            source=Contract("vault", "acct_a", self.stage.vault),
+            source=Contract("vault", "acct_a", self.chain_harness.vault),
             recipient=BOB,
             amount=10,
             now=now,
@@ -245,7 +245,7 @@ class Post:
         self.committer.commit(SCOPE, decide)
 
     def received(self) -> int:
-        return self.stage.newest(BOB)
+        return self.chain_harness.newest(BOB)
 
 
 def stepped(tx: Transaction, parcel: Parcel, status: str) -> Parcel:

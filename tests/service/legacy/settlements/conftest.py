@@ -1,18 +1,18 @@
-"""Tills in worlds whose payers have funds."""
+"""Settlement harnesses in worlds whose payers have funds."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.service.legacy.settlements.till import Till
+from tests.service.legacy.settlements.settlement_harness import SettlementHarness
 from tests.service.world import World
 
 
 @pytest.fixture
-def till(world: World) -> Till:
-    return Till(world, funds="")
+def harness(world: World) -> SettlementHarness:
+    return SettlementHarness(world, funds="")
 
 
 @pytest.fixture
-def memory_till(memory_world: World) -> Till:
-    return Till(memory_world, funds="")
+def memory_harness(memory_world: World) -> SettlementHarness:
+    return SettlementHarness(memory_world, funds="")

@@ -31,7 +31,7 @@ from tests.service.faults import (
     crash,
     storage_away,
 )
-from tests.service.legacy.settlements.till import Till
+from tests.service.legacy.settlements.settlement_harness import SettlementHarness
 from tests.service.world import BASE, World
 
 SIDE_BY_SIDE = Weakness(
@@ -67,31 +67,33 @@ class Overtaken(FaultyStorage):
 @pytest.mark.parametrize("by_v2", [False, True])
 def test_of_the_first_two_transfers_of_a_vault_at_one_moment_none_is_refused(by_v2: bool) -> None:
     """The vault has no row of a balance yet that one of them could lock."""
-    till = Till(World(MemoryStorage(SIDE_BY_SIDE)).open())
-    other = till.world.option(till.world.payment("25.00")) if by_v2 else till.quote()
-    quote = till.quote()
+    harness = SettlementHarness(World(MemoryStorage(SIDE_BY_SIDE)).open())
+    other = harness.world.option(harness.world.payment("25.00")) if by_v2 else harness.quote()
+    quote = harness.quote()
 
     def meanwhile() -> object:
-        return till.world.authorize(other) if by_v2 else till.settle(other, nonce=2)
+        return harness.world.authorize(other) if by_v2 else harness.settle(other, nonce=2)
 
-    storage = Overtaken(till.world.storage, meanwhile)
-    till.settle(quote, service=till.world.restarted(storage))
+    storage = Overtaken(harness.world.storage, meanwhile)
+    harness.settle(quote, service=harness.world.restarted(storage))
     assert storage.pending == []
-    assert till.world.held()[1] == 50_000_000
-    assert quote.id in [one.id for one in till.settled()]
+    assert harness.world.held()[1] == 50_000_000
+    assert quote.id in [one.id for one in harness.settled()]
 
 
 @pytest.mark.parametrize("same_nonce", [False, True])
-def test_of_two_settles_at_one_moment_one_takes_place(till: Till, same_nonce: bool) -> None:
+def test_of_two_settles_at_one_moment_one_takes_place(
+    harness: SettlementHarness, same_nonce: bool
+) -> None:
     """Of one quote with two nonces, and of two quotes with one nonce."""
-    quote = till.quote()
-    quotes = (quote, till.quote()) if same_nonce else (quote, quote)
+    quote = harness.quote()
+    quotes = (quote, harness.quote()) if same_nonce else (quote, quote)
     nonces = (1, 1) if same_nonce else (1, 2)
-    bodies = [till.body(one, nonce=nonce) for one, nonce in zip(quotes, nonces, strict=True)] * 2
+    bodies = [harness.body(one, nonce=nonce) for one, nonce in zip(quotes, nonces, strict=True)] * 2
 
     def send(body: Any) -> str:
         try:
-            till.send(body, till.world.restarted())
+            harness.send(body, harness.world.restarted())
         except (ActionAlreadyUsed, OptionLocked) as error:
             return type(error).__name__
         return "settled"
@@ -99,16 +101,16 @@ def test_of_two_settles_at_one_moment_one_takes_place(till: Till, same_nonce: bo
     with ThreadPoolExecutor(4) as pool:
         answers = Counter(pool.map(send, bodies))
     assert answers["settled"] == 1
-    assert till.world.held()[1] == 25_000_000
-    till.world.finish()
-    assert till.world.held() == (75_000_000, 0, 75_000_000)
-    assert len(till.settled()) == 1
+    assert harness.world.held()[1] == 25_000_000
+    harness.world.finish()
+    assert harness.world.held() == (75_000_000, 0, 75_000_000)
+    assert len(harness.settled()) == 1
 
 
-def test_a_settle_and_an_authorization_at_one_moment_spend_once(till: Till) -> None:
-    quote, world = till.quote(), till.world
-    offered = world.option(till.service.acting_as(world.server).payments.read(quote.payment_id))
-    body = till.body(quote)
+def test_a_settle_and_an_authorization_at_one_moment_spend_once(harness: SettlementHarness) -> None:
+    quote, world = harness.quote(), harness.world
+    offered = world.option(harness.service.acting_as(world.server).payments.read(quote.payment_id))
+    body = harness.body(quote)
 
     def attempt(work: Any) -> bool:
         try:
@@ -118,10 +120,12 @@ def test_a_settle_and_an_authorization_at_one_moment_spend_once(till: Till) -> N
         return True
 
     with ThreadPoolExecutor(2) as pool:
-        done = list(pool.map(attempt, [lambda: till.send(body), lambda: world.authorize(offered)]))
+        done = list(
+            pool.map(attempt, [lambda: harness.send(body), lambda: world.authorize(offered)])
+        )
     assert sum(done) == 1
     world.finish()
-    assert (till.payment(quote).status, world.held()[0]) == ("succeeded", 75_000_000)
+    assert (harness.payment(quote).status, world.held()[0]) == ("succeeded", 75_000_000)
 
 
 @pytest.mark.parametrize(
@@ -138,16 +142,16 @@ def test_a_process_that_dies_in_a_settle_leaves_all_or_nothing(
 ) -> None:
     """Asked again by another process it takes place, or is found to have taken place; once."""
     for at in range(1, 40):
-        till = Till(World(MemoryStorage()).open())
-        quote = till.quote()
-        body = till.body(quote)
-        storage = FaultyStorage(till.world.storage, at, fault, calls)
+        harness = SettlementHarness(World(MemoryStorage()).open())
+        quote = harness.quote()
+        body = harness.body(quote)
+        storage = FaultyStorage(harness.world.storage, at, fault, calls)
         with contextlib.suppress(Crashed, PaymentsError, StorageUnavailable):
-            till.send(body, till.world.restarted(storage))
-        assert till.world.held()[1] == 25_000_000 * len(till.settled())
+            harness.send(body, harness.world.restarted(storage))
+        assert harness.world.held()[1] == 25_000_000 * len(harness.settled())
         with contextlib.suppress(ActionAlreadyUsed):
-            till.send(body)
-        check_story(till, quote.payment_id)
+            harness.send(body)
+        check_story(harness, quote.payment_id)
         if not storage.had_its_fault:
             assert at > 1
             return
@@ -156,37 +160,37 @@ def test_a_process_that_dies_in_a_settle_leaves_all_or_nothing(
 
 def test_a_worker_may_die_before_any_call_it_makes_for_a_settlement() -> None:
     for at in range(1, 400, 4):
-        till = Till(World(MemoryStorage()).open())
-        quote = till.quote()
-        till.settle(quote)
-        world = till.world
+        harness = SettlementHarness(World(MemoryStorage()).open())
+        quote = harness.quote()
+        harness.settle(quote)
+        world = harness.world
         storage = FaultyStorage(world.storage, at, crash, ("transact", "claim"))
         dying = world.restarted(storage)
         with contextlib.suppress(Crashed):
             dying.worker("sandbox").run_through(world.clock.now() + 9_000, world.clock.advance_to)
         world.advance(110)
-        check_story(till, quote.payment_id)
+        check_story(harness, quote.payment_id)
         if not storage.had_its_fault:
             assert at > 10
             return
     raise AssertionError("the flow never ended")
 
 
-def test_a_chain_that_does_not_answer_settles_nothing(memory_till: Till) -> None:
-    till = memory_till
-    body = till.body(till.quote())
-    chain = FaultyChain(till.world.chain, 1, chain_away)
+def test_a_chain_that_does_not_answer_settles_nothing(memory_harness: SettlementHarness) -> None:
+    harness = memory_harness
+    body = harness.body(harness.quote())
+    chain = FaultyChain(harness.world.chain, 1, chain_away)
     with pytest.raises(DependencyFailed):
-        till.send(body, till.world.restarted(chains={BASE: chain}))
-    assert (till.settled(), till.world.held()[1]) == ([], 0)
-    till.send(body)
+        harness.send(body, harness.world.restarted(chains={BASE: chain}))
+    assert (harness.settled(), harness.world.held()[1]) == ([], 0)
+    harness.send(body)
 
 
-def check_story(till: Till, payment_id: str) -> None:
+def check_story(harness: SettlementHarness, payment_id: str) -> None:
     """The quote is paid, once."""
-    till.world.finish()
-    assert till.world.paid(payment_id).status == "succeeded"
-    assert till.world.held() == (75_000_000, 0, 75_000_000)
-    assert till.world.held(till.world.merchant)[0] == 25_000_000
-    assert len(till.settled()) == 1
-    assert till.world.sent() == 2
+    harness.world.finish()
+    assert harness.world.paid(payment_id).status == "succeeded"
+    assert harness.world.held() == (75_000_000, 0, 75_000_000)
+    assert harness.world.held(harness.world.merchant)[0] == 25_000_000
+    assert len(harness.settled()) == 1
+    assert harness.world.sent() == 2

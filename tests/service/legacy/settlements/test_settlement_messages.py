@@ -12,18 +12,24 @@ from payments_core.errors import (
     ActionExpired,
 )
 from tests.quote_payer import sign_settlement
-from tests.service.legacy.settlements.till import NO_QUOTE, POLYGON, SIGNER, STRANGER, Till
+from tests.service.legacy.settlements.settlement_harness import (
+    NO_QUOTE,
+    POLYGON,
+    SIGNER,
+    STRANGER,
+    SettlementHarness,
+)
 from tests.service.world import WALLET
 
 
-def test_what_the_payer_did_not_sign_is_refused(memory_till: Till) -> None:
-    till, world = memory_till, memory_till.world
-    quote, other = till.quote(), till.quote()
-    till.link(STRANGER, world.merchant)
-    good = till.body(quote)["signature"]
+def test_what_the_payer_did_not_sign_is_refused(memory_harness: SettlementHarness) -> None:
+    harness, world = memory_harness, memory_harness.world
+    quote, other = harness.quote(), harness.quote()
+    harness.link(STRANGER, world.merchant)
+    good = harness.body(quote)["signature"]
     raw = bytes.fromhex(good[2:])
     high = ORDER - int.from_bytes(raw[32:64], "big")
-    vault, deadline = world.vault_address(), till.deadline
+    vault, deadline = world.vault_address(), harness.deadline
     signatures = {
         "one changed byte of r": "0x" + (bytes([raw[0] ^ 1]) + raw[1:]).hex(),
         "one changed byte of s": "0x" + (raw[:63] + bytes([raw[63] ^ 1]) + raw[64:]).hex(),
@@ -46,10 +52,12 @@ def test_what_the_payer_did_not_sign_is_refused(memory_till: Till) -> None:
         "too long": good + "00",
     }
     for what, signature in signatures.items():
-        assert till.faults_of({**till.body(quote), "signature": signature}) == ["signature"], what
-    assert (till.payment(quote).status, till.settled()) == ("awaiting_payment", [])
+        assert harness.faults_of({**harness.body(quote), "signature": signature}) == [
+            "signature"
+        ], what
+    assert (harness.payment(quote).status, harness.settled()) == ("awaiting_payment", [])
     assert world.held()[1] == 0
-    till.settle(quote)
+    harness.settle(quote)
 
 
 CHANGES: tuple[tuple[str, tuple[str, ...], Any], ...] = (
@@ -73,32 +81,34 @@ CHANGES: tuple[tuple[str, tuple[str, ...], Any], ...] = (
 
 @pytest.mark.parametrize(("path", "place", "value"), CHANGES)
 def test_domain_types_and_message_are_compared(
-    memory_till: Till, path: str, place: tuple[str, ...], value: Any
+    memory_harness: SettlementHarness, path: str, place: tuple[str, ...], value: Any
 ) -> None:
-    body = deepcopy(memory_till.body(memory_till.quote()))
+    body = deepcopy(memory_harness.body(memory_harness.quote()))
     inner: Any = body
     for name in place[:-1]:
         inner = inner[int(name) if name.isdigit() else name]
     inner[place[-1]] = value
-    assert memory_till.faults_of(body) == [path]
-    assert memory_till.settled() == []
+    assert memory_harness.faults_of(body) == [path]
+    assert memory_harness.settled() == []
 
 
 def test_what_is_wrong_for_every_quote_is_refused_before_one_is_looked_for(
-    memory_till: Till,
+    memory_harness: SettlementHarness,
 ) -> None:
-    till = memory_till
-    body = deepcopy(till.body(till.quote()))
+    harness = memory_harness
+    body = deepcopy(harness.body(harness.quote()))
     body["payload"] = {"quoteId": NO_QUOTE, "nonce": str(2**256), "deadline": "0"}
     body["domain"] = {**body["domain"], "name": "Money", "version": "2", "chainId": POLYGON}
     body["types"]["Settlement"] = []
     wrong = ["payload.nonce", "domain.name", "domain.version", "types.settlement"]
-    assert till.faults_of(body) == wrong
+    assert harness.faults_of(body) == wrong
 
 
-def test_what_libraries_add_and_how_they_write_is_accepted(memory_till: Till) -> None:
-    till = memory_till
-    body = deepcopy(till.body(till.quote()))
+def test_what_libraries_add_and_how_they_write_is_accepted(
+    memory_harness: SettlementHarness,
+) -> None:
+    harness = memory_harness
+    body = deepcopy(harness.body(harness.quote()))
     body["types"]["EIP712Domain"] = [
         {"name": name, "type": type}
         for name, type in (
@@ -110,17 +120,17 @@ def test_what_libraries_add_and_how_they_write_is_accepted(memory_till: Till) ->
     body["domain"]["chainId"] = str(body["domain"]["chainId"])
     body["payload"]["nonce"] = str(body["payload"]["nonce"])
     body["signature"] = body["signature"][2:].upper()
-    till.send(body)
-    assert len(till.settled()) == 1
+    harness.send(body)
+    assert len(harness.settled()) == 1
 
 
-def test_a_deadline_in_the_past_is_refused(memory_till: Till) -> None:
-    till, quote = memory_till, memory_till.quote()
-    for deadline in (0, till.world.clock.now() // 1_000 - 1, till.world.clock.now() // 1_000):
+def test_a_deadline_in_the_past_is_refused(memory_harness: SettlementHarness) -> None:
+    harness, quote = memory_harness, memory_harness.quote()
+    for deadline in (0, harness.world.clock.now() // 1_000 - 1, harness.world.clock.now() // 1_000):
         with pytest.raises(ActionExpired):
-            till.settle(quote, deadline=deadline)
-    body = till.body(quote)
-    till.world.advance(601)
+            harness.settle(quote, deadline=deadline)
+    body = harness.body(quote)
+    harness.world.advance(601)
     with pytest.raises(ActionExpired):
-        till.send(body)
-    till.settle(quote)
+        harness.send(body)
+    harness.settle(quote)

@@ -134,7 +134,7 @@ class TestWhatIsRefused:
                 call()
 
     @pytest.mark.parametrize("off", ["payments", "public_checkout"])
-    def test_a_product_taken_away_between_the_door_and_the_commit(
+    def test_a_product_taken_away_between_the_check_and_the_commit(
         self, world: World, off: str
     ) -> None:
         payer = Payer(world)

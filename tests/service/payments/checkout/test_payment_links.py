@@ -229,7 +229,7 @@ def test_a_payers_call_without_a_payment_is_nobodys(memory_world: World) -> None
     authorize(PAYER, memory_world.environment, None, None, "payment_1")
 
 
-def test_every_code_has_the_shape_that_the_door_lets_in() -> None:
+def test_every_code_has_the_shape_that_the_route_accepts() -> None:
     links = Links(KeyRing.parse(RING), lambda count: b"\xff" * count, "https://shop.example/")
     code = "A" * 24 + "_" * 24
     assert re.fullmatch(CODE_SHAPE, code)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.service.payments.payouts.desk import Desk
+from tests.service.payments.payouts.payout_harness import PayoutHarness
 from tests.service.world import World
 
 
 @pytest.fixture
-def desk(world: World) -> Desk:
+def harness(world: World) -> PayoutHarness:
     """A payer with a bank account, on every storage."""
-    return Desk(world)
+    return PayoutHarness(world)
 
 
 @pytest.fixture
-def memory_desk(memory_world: World) -> Desk:
+def memory_harness(memory_world: World) -> PayoutHarness:
     """The same on memory alone."""
-    return Desk(memory_world)
+    return PayoutHarness(memory_world)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from payments_core.payments.record import payout_key
 from tests.service.banks.killing import PAYOUT_CALLS, BankFiles, main, supervise
-from tests.service.payments.payouts.desk import Desk
+from tests.service.payments.payouts.payout_harness import PayoutHarness
 from tests.service.world import World
 
 MODULE = "tests.service.payments.payouts.kills"
@@ -27,11 +27,11 @@ def run(payments: int, seed: int, chance: float, within_s: float = 3_600.0) -> t
         files = BankFiles(folder)
         world = World(files.make()).open()
         world.fund("100.00")
-        desk = Desk(world)
-        made = [desk.send("0.50") for _ in range(payments)]
+        harness = PayoutHarness(world)
+        made = [harness.send("0.50") for _ in range(payments)]
 
         def is_over() -> bool:
-            return not any(desk.payout(created).status == "created" for created in made)
+            return not any(harness.payout(created).status == "created" for created in made)
 
         kills = supervise(MODULE, world, folder, seed, chance, is_over, within_s)
         found = files.payout_bank().count_payouts(
@@ -41,8 +41,8 @@ def run(payments: int, seed: int, chance: float, within_s: float = 3_600.0) -> t
                 for attempt in (1, 2)
             ]
         )
-        assert desk.offramp == 50 * payments, "the vault paid another amount"
-        assert all(desk.books(created) == {"payer": -50, "bank": 50} for created in made)
+        assert harness.offramp == 50 * payments, "the vault paid another amount"
+        assert all(harness.books(created) == {"payer": -50, "bank": 50} for created in made)
         return found, kills
 
 

@@ -21,7 +21,7 @@ from tests.service.faults import (
     crash,
     storage_away,
 )
-from tests.service.payments.payouts.desk import Desk
+from tests.service.payments.payouts.payout_harness import PayoutHarness
 from tests.service.world import World, atomic
 
 CHANGING_CALLS = ("transact", "claim")
@@ -40,39 +40,41 @@ def work(world: World, service: PaymentsService) -> None:
 @pytest.mark.parametrize(
     ("fault", "first"), [(crash, 1), (commit_lost, 2), (commit_failed, 3), (storage_away, 4)]
 )
-def test_a_fault_at_any_call_leaves_one_payout(memory_desk: Desk, fault: Fault, first: int) -> None:
-    desk, world = memory_desk, memory_desk.world
+def test_a_fault_at_any_call_leaves_one_payout(
+    memory_harness: PayoutHarness, fault: Fault, first: int
+) -> None:
+    harness, world = memory_harness, memory_harness.world
     paid: list[PaymentDetails] = []
     for at in range(first, 1_000, STRIDE):
-        created = desk.send(AMOUNT)
+        created = harness.send(AMOUNT)
         paid.append(created)
         storage = FaultyStorage(world.storage, at, fault, CHANGING_CALLS)
         work(world, world.restarted(storage))
         world.system.advance(120)  # the lease of a worker that died
         world.run()
         world.advance(60)
-        assert desk.payout(created).status == "submitted", at
-        assert desk.books(created) == {"payer": -25, "bank": 25}
-        assert desk.causes(created) == ["send", "payout_submitted"]
+        assert harness.payout(created).status == "submitted", at
+        assert harness.books(created) == {"payer": -25, "bank": 25}
+        assert harness.causes(created) == ["send", "payout_submitted"]
         if not storage.had_its_fault:
             break
     else:
         raise AssertionError("the work never ended")
     assert len(paid) > 5
-    keys = [desk.payout(created).key for created in paid]
-    assert desk.bank.count_payouts(keys) == len(paid)
-    assert desk.offramp == 25 * len(paid)
+    keys = [harness.payout(created).key for created in paid]
+    assert harness.bank.count_payouts(keys) == len(paid)
+    assert harness.offramp == 25 * len(paid)
     assert world.held()[0] == atomic("100") - len(paid) * atomic(AMOUNT)
 
 
 @pytest.mark.parametrize(("fault", "first"), [(crash, 2), (commit_lost, 4)])
 def test_a_fault_at_any_call_of_a_refund_brings_the_funds_back_once(
-    memory_desk: Desk, fault: Fault, first: int
+    memory_harness: PayoutHarness, fault: Fault, first: int
 ) -> None:
-    desk, world = memory_desk, memory_desk.world
+    harness, world = memory_harness, memory_harness.world
     for at in range(first, 1_000, STRIDE):
-        created = desk.submitted(AMOUNT)
-        desk.bank.return_payout(desk.payout(created).key, "R02")
+        created = harness.submitted(AMOUNT)
+        harness.bank.return_payout(harness.payout(created).key, "R02")
         storage = FaultyStorage(world.storage, at, fault, CHANGING_CALLS)
         broken = world.restarted(storage)
         world.system.advance(3_600)
@@ -82,12 +84,12 @@ def test_a_fault_at_any_call_of_a_refund_brings_the_funds_back_once(
         work(world, broken)
         world.system.advance(3_600)
         world.run()
-        if desk.payment(created).status == "action_required" and not desk.refunds(created):
+        if harness.payment(created).status == "action_required" and not harness.refunds(created):
             world.reconcile(created, "refund")
         world.finish()
-        assert desk.payment(created).status == "refunded", at
-        assert desk.books(created) == {}
-        assert len(desk.refunds(created)) == 1
+        assert harness.payment(created).status == "refunded", at
+        assert harness.books(created) == {}
+        assert len(harness.refunds(created)) == 1
         if not storage.had_its_fault:
             break
-    assert (desk.offramp, world.held()) == (0, (atomic("100"), 0, atomic("100")))
+    assert (harness.offramp, world.held()) == (0, (atomic("100"), 0, atomic("100")))

@@ -18,60 +18,60 @@ from payments_core.payments.payouts.notices import MAX_LISTED, PayoutNotices
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from tests.service.onramps.test_notices import Refusing
-from tests.service.payments.payouts.desk import DAY_S, Desk
+from tests.service.payments.payouts.payout_harness import DAY_S, PayoutHarness
 
 pytestmark = pytest.mark.usefixtures("memory_world")
 
 
-def notices(desk: Desk, mode: str = "sandbox") -> PayoutNotices:
-    return PayoutNotices(desk.world.service.parts.ports, desk.bank, mode)
+def notices(harness: PayoutHarness, mode: str = "sandbox") -> PayoutNotices:
+    return PayoutNotices(harness.world.service.parts.ports, harness.bank, mode)
 
 
-def listed(desk: Desk) -> list[str]:
-    return [notice.id for notice in desk.bank.list_notices()]
+def listed(harness: PayoutHarness) -> list[str]:
+    return [notice.id for notice in harness.bank.list_notices()]
 
 
-def returned_late(desk: Desk) -> PaymentDetails:
+def returned_late(harness: PayoutHarness) -> PaymentDetails:
     """A payout that comes back after its own job has ended; no notice of it has been read."""
-    created = desk.settled()
-    desk.pass_days(80)
-    assert not desk.is_followed(created)
-    desk.bank.return_payout(desk.payout(created).key, "R06")
-    assert desk.payout(created).status == "settled"
+    created = harness.settled()
+    harness.pass_days(80)
+    assert not harness.is_followed(created)
+    harness.bank.return_payout(harness.payout(created).key, "R06")
+    assert harness.payout(created).status == "settled"
     return created
 
 
-def look_job(desk: Desk, created: PaymentDetails) -> Job | None:
-    id = f"sandbox:{LOOK_AT_PAYOUT}:{desk.payout(created).key}"
-    world = desk.world
+def look_job(harness: PayoutHarness, created: PaymentDetails) -> Job | None:
+    id = f"sandbox:{LOOK_AT_PAYOUT}:{harness.payout(created).key}"
+    world = harness.world
     return world.storage.read(world.environment_id, lambda snapshot: snapshot.get(Job, id))
 
 
 def test_a_payout_that_a_restored_storage_has_lost_is_reported_and_not_made_again(
-    memory_desk: Desk, caplog: pytest.LogCaptureFixture
+    memory_harness: PayoutHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The backup is of before the retry: the bank has a payout that the Payment does not know."""
-    desk = memory_desk
-    created = desk.submitted()
-    first = desk.payout(created)
-    desk.bank.return_payout(first.key, "R03")
-    desk.pass_days(1)
-    assert desk.payment(created).status == "action_required"
+    harness = memory_harness
+    created = harness.submitted()
+    first = harness.payout(created)
+    harness.bank.return_payout(first.key, "R03")
+    harness.pass_days(1)
+    assert harness.payment(created).status == "action_required"
     lost = first.key.removesuffix("1") + "2"
-    account = desk.world.get(BankAccount, first.bank_account_id)
+    account = harness.world.get(BankAccount, first.bank_account_id)
     order = PayoutOrder(
         key=lost, rail=first.rail, amount_cents=first.amount_cents,
-        recipient=open_details(desk.world.service.parts.ports.key_ring, account),
+        recipient=open_details(harness.world.service.parts.ports.key_ring, account),
     )  # fmt: skip
-    desk.bank.submit(order)
+    harness.bank.submit(order)
     assert "ALARM" not in caplog.text
-    desk.pass_days(5)  # it settles, and the bank reports that
+    harness.pass_days(5)  # it settles, and the bank reports that
     assert f"ALARM: the bank has the payout {lost}, which belongs to no Payment" in caplog.text
-    assert not desk.look(created, lost.replace("payment_", "payment_x"))
-    desk.world.reconcile(created, "retry_execution")
-    desk.pass_days(1)
-    assert (desk.payout(created).key, desk.payout(created).status) == (lost, "settled")
-    assert desk.bank.count_payouts([first.key, lost, f"{lost}1"]) == 2
+    assert not harness.look(created, lost.replace("payment_", "payment_x"))
+    harness.world.reconcile(created, "retry_execution")
+    harness.pass_days(1)
+    assert (harness.payout(created).key, harness.payout(created).status) == (lost, "settled")
+    assert harness.bank.count_payouts([first.key, lost, f"{lost}1"]) == 2
 
 
 class Repeating:
@@ -87,101 +87,103 @@ class Repeating:
         self.listed = [notice for notice in self.listed if notice.id not in notice_ids]
 
 
-def test_a_notice_announces_a_return_that_no_job_looks_for(memory_desk: Desk) -> None:
-    created = returned_late(memory_desk)
-    memory_desk.world.system.advance(DAY_S)
-    memory_desk.world.run()
-    assert memory_desk.payout(created).status == "returned"
-    assert memory_desk.payment(created).status == "action_required"
-    assert memory_desk.books(created) == {"payer": -2500, "offramp": 2500}
-    assert memory_desk.causes(created).count("payout_returned") == 1
-    assert listed(memory_desk) == []
-    assert look_job(memory_desk, created) is None
+def test_a_notice_announces_a_return_that_no_job_looks_for(memory_harness: PayoutHarness) -> None:
+    created = returned_late(memory_harness)
+    memory_harness.world.system.advance(DAY_S)
+    memory_harness.world.run()
+    assert memory_harness.payout(created).status == "returned"
+    assert memory_harness.payment(created).status == "action_required"
+    assert memory_harness.books(created) == {"payer": -2500, "offramp": 2500}
+    assert memory_harness.causes(created).count("payout_returned") == 1
+    assert listed(memory_harness) == []
+    assert look_job(memory_harness, created) is None
 
 
-def test_a_notice_is_stored_before_it_is_acknowledged(memory_desk: Desk) -> None:
-    desk = memory_desk
-    created = returned_late(desk)
-    desk.world.system.advance(15 * 60)
+def test_a_notice_is_stored_before_it_is_acknowledged(memory_harness: PayoutHarness) -> None:
+    harness = memory_harness
+    created = returned_late(harness)
+    harness.world.system.advance(15 * 60)
     for _ in range(2):  # a crash between the two: it is read again
-        page = notices(desk).store_page(None)
+        page = notices(harness).store_page(None)
         assert [id.rpartition("/")[0] for id in page.stored] == [
-            f"{desk.payout(created).key}/returned"
+            f"{harness.payout(created).key}/returned"
         ]
         assert not page.has_left
-        assert listed(desk)
-        found = look_job(desk, created)
+        assert listed(harness)
+        found = look_job(harness, created)
         assert found is not None
         assert found.version == 1
 
 
 def test_a_notice_that_cannot_be_stored_is_not_acknowledged(
-    memory_desk: Desk, monkeypatch: pytest.MonkeyPatch
+    memory_harness: PayoutHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = memory_desk
-    created = returned_late(desk)
-    desk.world.system.advance(15 * 60)
-    kind = notices(desk)
-    ports = desk.world.service.parts.ports
-    monkeypatch.setattr(kind, "_committer", Refusing(ports.committer, desk.world.environment_id))
+    harness = memory_harness
+    created = returned_late(harness)
+    harness.world.system.advance(15 * 60)
+    kind = notices(harness)
+    ports = harness.world.service.parts.ports
+    monkeypatch.setattr(kind, "_committer", Refusing(ports.committer, harness.world.environment_id))
     page = kind.store_page(None)
     assert (list(page.stored), page.has_left) == ([], True)
-    assert look_job(desk, created) is None
-    assert listed(desk)
+    assert look_job(harness, created) is None
+    assert listed(harness)
 
 
-def test_a_payout_that_is_looked_at_now_is_looked_at_again(memory_desk: Desk) -> None:
-    desk = memory_desk
-    created = returned_late(desk)
-    desk.world.system.advance(15 * 60)
-    notices(desk).store_page(None)
+def test_a_payout_that_is_looked_at_now_is_looked_at_again(memory_harness: PayoutHarness) -> None:
+    harness = memory_harness
+    created = returned_late(harness)
+    harness.world.system.advance(15 * 60)
+    notices(harness).store_page(None)
 
     def lease(tx: Transaction) -> None:
-        job = look_job(desk, created)
+        job = look_job(harness, created)
         assert job is not None
         locked = tx.get(Job, job.id, for_update=True)
         assert locked is not None
-        tx.replace(attrs.evolve(locked, lease_until=desk.world.clock.now() + MINUTE))
+        tx.replace(attrs.evolve(locked, lease_until=harness.world.clock.now() + MINUTE))
 
-    desk.world.storage.transact(desk.world.environment_id, lease)
-    page = notices(desk).store_page(None)
+    harness.world.storage.transact(harness.world.environment_id, lease)
+    page = notices(harness).store_page(None)
     assert (list(page.stored), page.has_left) == ([], True)
 
 
-def test_a_silent_bank_is_asked_again(memory_desk: Desk) -> None:
-    desk = memory_desk
-    created = returned_late(desk)
-    desk.fail("find_payout", 2)
-    desk.fail("list_notices")
-    desk.fail("acknowledge")
-    desk.world.system.advance(DAY_S)
-    desk.world.run()
-    assert desk.payout(created).status == "settled"
+def test_a_silent_bank_is_asked_again(memory_harness: PayoutHarness) -> None:
+    harness = memory_harness
+    created = returned_late(harness)
+    harness.fail("find_payout", 2)
+    harness.fail("list_notices")
+    harness.fail("acknowledge")
+    harness.world.system.advance(DAY_S)
+    harness.world.run()
+    assert harness.payout(created).status == "settled"
     for _ in range(4):
-        desk.world.advance(120)
-    assert desk.payout(created).status == "returned"
-    assert listed(desk) == []
+        harness.world.advance(120)
+    assert harness.payout(created).status == "returned"
+    assert listed(harness) == []
 
 
-def test_a_notice_of_nobody_is_ended_and_one_of_the_other_mode_is_left(memory_desk: Desk) -> None:
-    desk = memory_desk
-    created = desk.submitted()
-    key = desk.payout(created).key
-    now = desk.world.clock.now()
+def test_a_notice_of_nobody_is_ended_and_one_of_the_other_mode_is_left(
+    memory_harness: PayoutHarness,
+) -> None:
+    harness = memory_harness
+    created = harness.submitted()
+    key = harness.payout(created).key
+    now = harness.world.clock.now()
     bank = Repeating(
         *(
             BankNotice(id=id, payout_key=payout_key, status="settled", occurred_at=now)
             for id, payout_key in (("1", key), ("2", "env_unknown/payment_x/1"), ("3", "nonsense"))
         )
     )
-    ports = desk.world.service.parts.ports
+    ports = harness.world.service.parts.ports
     page = PayoutNotices(ports, bank, "production").store_page(None)  # type: ignore[arg-type]
     assert (list(page.stored), page.has_left) == (["2", "3"], False)
-    assert look_job(desk, created) is None
+    assert look_job(harness, created) is None
     kind = PayoutNotices(ports, bank, "sandbox")  # type: ignore[arg-type]
     kind.acknowledge(kind.store_page(None).stored)
     assert bank.listed == []
-    assert look_job(desk, created) is not None
+    assert look_job(harness, created) is not None
 
 
 class Idle:
@@ -191,9 +193,9 @@ class Idle:
         self.max_pause_ms = max_pause_ms
 
 
-def test_the_kind_that_waits_least_sets_the_pace(memory_desk: Desk) -> None:
+def test_the_kind_that_waits_least_sets_the_pace(memory_harness: PayoutHarness) -> None:
     reader = NoticeReader(
-        memory_desk.world.service.parts.ports,
+        memory_harness.world.service.parts.ports,
         "sandbox",
         {"slow": Idle(60 * MINUTE), "fast": Idle(MINUTE)},  # type: ignore[dict-item]
     )
@@ -201,11 +203,11 @@ def test_the_kind_that_waits_least_sets_the_pace(memory_desk: Desk) -> None:
 
 
 def test_a_list_full_of_notices_that_stay_is_asked_for_in_a_longer_one(
-    memory_desk: Desk, caplog: pytest.LogCaptureFixture
+    memory_harness: PayoutHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With one bank for both modes, those of the other mode stay, however many they are."""
-    desk = memory_desk
-    key, now = desk.payout(desk.submitted()).key, desk.world.clock.now()
+    harness = memory_harness
+    key, now = harness.payout(harness.submitted()).key, harness.world.clock.now()
 
     def bank(count: int) -> Repeating:
         of_others = (
@@ -216,7 +218,7 @@ def test_a_list_full_of_notices_that_stay_is_asked_for_in_a_longer_one(
         return Repeating(*of_others, ended)
 
     def read(count: int) -> list[str]:
-        kind = PayoutNotices(desk.world.service.parts.ports, bank(count), "production")  # type: ignore[arg-type]
+        kind = PayoutNotices(harness.world.service.parts.ports, bank(count), "production")  # type: ignore[arg-type]
         after: str | None = None
         while True:
             page = kind.store_page(after)

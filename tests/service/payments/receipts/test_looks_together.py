@@ -17,12 +17,12 @@ class Counting(FaultyChain):
     def __init__(self, world: World) -> None:
         super().__init__(world.chain, NEVER_FAILS, lambda call: call())
         self.asked: list[int] = []
-        self.untold: set[str] = set()
+        self.missing: set[str] = set()
 
     def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
         self.asked.append(len(hashes))
         reported = super().transactions(hashes)
-        return {hash: view for hash, view in reported.items() if hash not in self.untold}
+        return {hash: view for hash, view in reported.items() if hash not in self.missing}
 
 
 def counting(world: World) -> Counting:
@@ -46,10 +46,10 @@ def test_a_transaction_that_cannot_be_read_holds_up_no_other(memory_world: World
     chain = counting(world)
     options = [world.authorized("10.00") for _ in range(4)]
     world.run()
-    chain.untold = {str(world.operation_now(options[1]).transaction_hash)}
+    chain.missing = {str(world.operation_now(options[1]).transaction_hash)}
     world.advance(30)
     statuses = [world.paid(option.payment.id).status for option in options]
     assert statuses == ["succeeded", "processing", "succeeded", "succeeded"]
-    chain.untold.clear()
+    chain.missing.clear()
     world.advance(120)
     assert world.paid(options[1].payment.id).status == "succeeded"

@@ -1,7 +1,7 @@
 """Senders that a chain names and that nobody can be paid at: they are unknown, and get nothing.
 
 A chain may name the zero address (tokens were minted), a token's own contract, or an address of
-this service. Each is tried at each door that sends funds back without a destination.
+this service. Each is tried by each operation that sends funds back without a destination.
 """
 
 from __future__ import annotations
@@ -144,12 +144,12 @@ def test_a_destination_of_a_decision_is_checked_like_that_of_a_refund(
     payment = world.payment("25.00")
     world.pay(payment, "30.00")
     world.finish()
-    for door in (
+    for api in (
         lambda: world.reconcile(payment, "refund_excess", destination=sender),
         lambda: world.refund(payment, "5.00", sender),
     ):
         with pytest.raises((ValidationFailed, DestinationNotAllowed)):
-            door()
+            api()
     assert world.paid(payment.payment.id).refunding == ()
 
 

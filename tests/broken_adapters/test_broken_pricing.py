@@ -1,0 +1,53 @@
+"""The pricing suite: each broken source fails the check that guards its promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.conformance.pricing import PricingConformance
+from payments_core.pricing.port import Pricing
+from tests.broken_adapters import broken_pricing as broken
+from tests.broken_adapters.failing_checks import checks_of, failures
+
+EXPECTED_FAILURES: tuple[tuple[type[broken.Plain], str], ...] = (
+    (broken.TellsFloats, "a_price_is_a_decimal_above_zero"),
+    (broken.PricesTheUnknownAtZero, "an_asset_without_a_price_is_left_out"),
+    (broken.TellsAllItKnows, "no_assets_have_no_prices"),
+    (broken.EstimatesFeesInDecimals, "an_estimate_is_complete"),
+    (broken.TakesAFeeForNothing, "one_asset_is_exchanged_for_itself_without_a_loss"),
+    (broken.ReckonsInFloats, "an_amount_of_thirty_digits_loses_none"),
+    (broken.EstimatesTheUnknown, "a_pair_without_a_price_is_refused"),
+    (broken.RaisesTimeouts, "a_source_that_is_down_is_unavailable"),
+)
+
+
+class Suite(PricingConformance):
+    can_fail = True
+
+    def __init__(self, pricing_class: type[broken.Plain]) -> None:
+        self.pricing_class = pricing_class
+        self.switch = broken.Switch()
+
+    def open(self) -> Pricing:
+        return self.pricing_class(self.switch)
+
+    def fail(self) -> None:
+        self.switch.down = True
+
+    def restore(self) -> None:
+        self.switch.down = False
+
+
+@pytest.mark.parametrize(("pricing", "check"), EXPECTED_FAILURES)
+def test_a_broken_source_fails_its_check(pricing: type[broken.Plain], check: str) -> None:
+    assert list(failures(Suite(pricing), check)), f"{check} passes on {pricing.__name__}"
+
+
+@pytest.mark.parametrize("check", sorted({check for _, check in EXPECTED_FAILURES}))
+def test_what_the_broken_sources_are_made_of_is_sound(check: str) -> None:
+    for error in failures(Suite(broken.Plain), check):
+        raise AssertionError(f"{check} fails on Plain") from error
+
+
+def test_every_check_fails_a_broken_source() -> None:
+    assert checks_of(PricingConformance) == {check for _, check in EXPECTED_FAILURES}
