@@ -145,7 +145,7 @@ def throughput(make: Callable[[], Transport], *, profile: bool = False) -> float
         dispatcher = worker._companions[0]
         began = time.perf_counter()
         if profile:
-            _profile_conductor(dispatcher)
+            _profile_coordinator(dispatcher)
         dispatcher.start()
         while (
             bench.service.parts.ports.storage.next_due(DELIVERY_QUEUE.full_name("sandbox"))
@@ -160,7 +160,7 @@ def throughput(make: Callable[[], Transport], *, profile: bool = False) -> float
         return waiting / took
 
 
-def _profile_conductor(dispatcher: object) -> None:
+def _profile_coordinator(dispatcher: object) -> None:
     run = dispatcher._run  # type: ignore[attr-defined]
 
     def profiled() -> None:

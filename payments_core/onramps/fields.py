@@ -1,4 +1,4 @@
-"""The fields of a new on-ramp bank account, each with its rule, for both doors."""
+"""The fields of a new on-ramp bank account, each with its rule, for the library and HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations that happen once per idempotency key, through either door (contract §4).
+"""Operations that happen once per idempotency key, by the library or HTTP (contract §4).
 
 HTTP makes an `IdempotentRequest` of a header and a body, and `once_per_key` one of a key and the
 arguments of a call. From there on the path is the same: `engine/idempotency` and the committer.
@@ -38,7 +38,7 @@ _NOT_FINGERPRINTED = frozenset({"self", "authority", "idempotency_key"})
 def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
     """An operation that happens once for an `idempotency_key`, and then returns the same result.
 
-    Keys belong to the principal of the `authority`, as in HTTP; both doors share them. A
+    Keys belong to the principal of the `authority`, as in HTTP, which shares them. A
     failure stores nothing, so the same key may be used again. An `IdempotentRequest` in place of
     a key means that the caller renders the response itself. Raises IdempotencyConflict for a key
     used with other arguments or another operation.

@@ -1,1 +1,1 @@
-"""The rules of inputs, checked once for both doors: the library and HTTP."""
+"""The rules of inputs, checked once for the library and HTTP."""

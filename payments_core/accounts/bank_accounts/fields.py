@@ -1,5 +1,5 @@
-"""The fields of a new bank account, each with its rule: for both doors, and for the requirements
-that a partner's form is built from."""
+"""The fields of a new bank account, each with its rule: for the library, for HTTP, and for the
+requirements that a partner's form is built from."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ NOT_THE_PAYERS = "is not a signature of this settlement by a verified wallet of 
 
 
 @attrs.frozen
-class _Desk:
+class _Case:
     """A quote of an account, with the vault that pays it and the wallets that may sign."""
 
     quote: Quote
@@ -106,10 +106,10 @@ class Settlements:
 
         def attempt() -> FundingOperation:
             try:
-                desk = self._load(authority, request)
-                wallet = self._find_signer(authority.partition, desk, request)
+                case = self._load(authority, request)
+                wallet = self._find_signer(authority.partition, case, request)
                 reading = self._vaults.read_balance(
-                    authority.partition, desk.vault, desk.payment.asset
+                    authority.partition, case.vault, case.payment.asset
                 )
             except PaymentsError:
                 # a retry finds its own quote used: it still gets the answer
@@ -118,18 +118,18 @@ class Settlements:
             return self._committer.commit(
                 authority,
                 lambda tx, id_sequence: self._decide(
-                    tx, id_sequence, authority, request, desk, wallet, reading
+                    tx, id_sequence, authority, request, case, wallet, reading
                 ),
                 idempotent=idempotency_key,
             )
 
         return retry_on_stale_balance(attempt)
 
-    def _load(self, authority: Authority, request: SettlementRequest) -> _Desk:
+    def _load(self, authority: Authority, request: SettlementRequest) -> _Case:
         """The data to judge a signature. Cheap checks are made here."""
         now = self._clock.now()
 
-        def load(snapshot: Snapshot) -> _Desk:
+        def load(snapshot: Snapshot) -> _Case:
             quote = snapshot.get(Quote, request.payload.quote_id)
             payment = snapshot.get(Payment, quote.payment_id) if quote else None
             if quote is None or payment is None:
@@ -147,37 +147,37 @@ class Settlements:
                 raise UnsupportedChain(quote.source_chain_id, "has no vault of this account")
             wallets = snapshot.find(Wallet, "by_account", (payer_id,), limit=MAX_WALLETS).records
             proven = (one for one in wallets if _may_sign(one, quote.source_chain_id))
-            return _Desk(quote, payment, vaults, tuple(proven))
+            return _Case(quote, payment, vaults, tuple(proven))
 
         return self._storage.read(authority.partition, load)
 
-    def _find_signer(self, partition: str, desk: _Desk, request: SettlementRequest) -> Wallet:
+    def _find_signer(self, partition: str, case: _Case, request: SettlementRequest) -> Wallet:
         """The payer's wallet that signed. It asks the chain only if no key matches."""
-        digest = build_digest(request, desk.quote.source_chain_id, desk.vault.address)
+        digest = build_digest(request, case.quote.source_chain_id, case.vault.address)
         try:
             signer = recover_signer(digest, request.signature)
         except SignatureError as error:
             signer, fault = None, str(error)
         else:
             fault = NOT_THE_PAYERS
-        for wallet in desk.wallets:
+        for wallet in case.wallets:
             if wallet.address == signer:
                 return wallet
-        contract = self._find_contract(partition, desk, digest, request.signature)
+        contract = self._find_contract(partition, case, digest, request.signature)
         if contract is None:
             raise ValidationFailed.at("signature", fault)
         return contract
 
     def _find_contract(
-        self, partition: str, desk: _Desk, digest: bytes, signature: str
+        self, partition: str, case: _Case, digest: bytes, signature: str
     ) -> Wallet | None:
         """The payer's contract wallet that accepts the signature on the quote's chain, for which it
         is verified (`erc1271.py`). Raises DependencyFailed."""
         raw = parse_contract_signature(signature)
         if raw is None:
             return None
-        chain_id = desk.quote.source_chain_id
-        wallets = (one for one in desk.wallets if one.may_sign_as_contract_on(chain_id))
+        chain_id = case.quote.source_chain_id
+        wallets = (one for one in case.wallets if one.may_sign_as_contract_on(chain_id))
         by_address = {wallet.address: wallet for wallet in wallets}
         claims = (ContractClaim(address, digest, raw) for address in by_address)
         accepted = self._contract_wallets.find_accepted(chain_id, claims, partition)
@@ -189,18 +189,18 @@ class Settlements:
         id_sequence: IdSequence,
         authority: Authority,
         request: SettlementRequest,
-        desk: _Desk,
+        case: _Case,
         wallet: Wallet,
         reading: BalanceReading,
     ) -> Decision[FundingOperation]:
         now, payload = self._clock.now(), request.payload
-        payment = lock_payment(tx, desk.payment.id)
+        payment = lock_payment(tx, case.payment.id)
         require_before_deadline(payload, now=now)
-        if tx.get(QuoteSettlement, desk.quote.id, for_update=True) is not None:
+        if tx.get(QuoteSettlement, case.quote.id, for_update=True) is not None:
             raise ActionAlreadyUsed("quote")
-        offer = offer_vault(tx, id_sequence, payment, wallet.account_id, desk.vaults, now=now)
+        offer = offer_vault(tx, id_sequence, payment, wallet.account_id, case.vaults, now=now)
         signing = lock_shared(tx, Wallet, wallet.id)
-        if signing is None or not _may_sign(signing, desk.quote.source_chain_id):  # unlinked since
+        if signing is None or not _may_sign(signing, case.quote.source_chain_id):  # unlinked since
             raise ValidationFailed.at("signature", NOT_THE_PAYERS)
         authorized = authorize_option(
             tx,
@@ -208,13 +208,13 @@ class Settlements:
             authority.partition,
             offer.payment,
             offer.option,
-            evolve(offer.operation, settles_quote=desk.quote.id),
+            evolve(offer.operation, settles_quote=case.quote.id),
             reading,
             None,
             now=now,
         )
         settlement = QuoteSettlement(
-            id=desk.quote.id,
+            id=case.quote.id,
             account_id=wallet.account_id,
             nonce=payload.nonce,
             deadline=payload.deadline,

@@ -88,7 +88,7 @@ class Mandates:
             authority = require_room(authority)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: IdSequence) -> Decision[MandateDetails]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[MandateDetails]:
             if new.expires_at is not UNSET and not now < new.expires_at <= MAX_INSTANT:
                 raise ValidationFailed.at(
                     "expires_at", "must be in the future, before the year 10000"
@@ -100,7 +100,7 @@ class Mandates:
                 raise AccountSuspended(account.id, account.status)
             asset = asset_of(vault.chain_id, new.asset_symbol)
             mandate = Mandate(
-                id=draw.issue("mandate"),
+                id=id_sequence.issue("mandate"),
                 account_id=account.id,
                 vault_id=vault.id,
                 chain_id=asset.chain_id,
@@ -146,7 +146,7 @@ class Mandates:
         """End a mandate; Payments already drawn continue. May be repeated. Raises NotFound."""
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: IdSequence) -> Decision[MandateDetails]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[MandateDetails]:
             if lock_shared(tx, Account, account_id) is None:
                 raise NotFound("account")
             mandate = tx.get(Mandate, mandate_id, for_update=True)

@@ -1,6 +1,6 @@
 """Sending deliveries in bulk: one thread claims and commits, many send.
 
-The conductor claims a batch of due deliveries, reads their contents, hands them to the senders,
+The coordinator claims a batch of due deliveries, reads their contents, hands them to the senders,
 and commits the finished ones together; no sender touches the storage. A failure stays
 in its environment, or with its record. `EndpointConcurrency` limits the attempts of each.
 """
@@ -80,7 +80,7 @@ class Dispatcher:
         self._reset()
 
     def _reset(self) -> None:
-        # Used by the conductor only.
+        # Used by the coordinator only.
         self._senders = SenderPool(
             self._attempts,
             self._count,
@@ -112,10 +112,10 @@ class Dispatcher:
         pauses = self._pauses
         self._reset()
         self._pauses, self._idle = pauses, False
-        conductor = threading.Thread(target=self._run, name="payments-webhooks", daemon=True)
-        self._threads = [conductor]
+        coordinator = threading.Thread(target=self._run, name="payments-webhooks", daemon=True)
+        self._threads = [coordinator]
         self._senders.start()
-        conductor.start()
+        coordinator.start()
 
     def stop(self, timeout_s: float) -> bool:
         """Begin nothing more, commit what ends in time, end the threads. False if some did not."""
@@ -154,7 +154,7 @@ class Dispatcher:
             self._ended.append(ended)
             self._changed.notify_all()
 
-    # The conductor.
+    # The coordinator.
 
     def _run(self) -> None:
         while not self._has_stopped():

@@ -16,7 +16,7 @@ from payments_core.storage.port import ClaimedJob
 
 
 class JobsInHand:
-    """The jobs of one process. Only the conductor uses it."""
+    """The jobs of one process. Only the coordinator uses it."""
 
     def __init__(self, parking: ParkingPolicy, leases: LeaseKeeper, mode: str) -> None:
         self._parking = parking

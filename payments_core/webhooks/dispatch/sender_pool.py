@@ -47,7 +47,7 @@ class FinishedAttempt:
 
 
 class SenderPool:
-    """A pool of threads. Its methods are for one thread, the conductor, except
+    """A pool of threads. Its methods are for one thread, the coordinator, except
     `find_lanes_in_flight_over`."""
 
     def __init__(

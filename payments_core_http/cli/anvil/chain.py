@@ -2,7 +2,7 @@
 
 The same adapter as for a real chain does the work (`chains/evm`). This module has what a sandbox
 adds: it deploys the contracts, gives its operators the role and ether for fees, and implements the
-sandbox's doors with anvil's own methods.
+sandbox's operations with anvil's own methods.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class AnvilChain(EvmChain):
         (raw,) = self._query_node([RpcCall("anvil_dumpState")])
         return gzip.decompress(answers.parse_data(raw))
 
-    # The doors.
+    # The operations of a sandbox.
 
     def is_contract(self, address: str) -> bool:
         """See SandboxChain."""

@@ -386,13 +386,13 @@ def _get_payment(context: DemoContext, state: DemoState, summarize: Summarize) -
 def _call_sandbox(
     context: DemoContext,
     state: DemoState,
-    door: str,
+    path: str,
     body: Any = None,
     summarize: Summarize = lambda document: document,
 ) -> None:
     answer = context.client.call(
         "POST",
-        f"/v2/sandbox/{door}",
+        f"/v2/sandbox/{path}",
         body,
         authorization=state.backend_authorization,
         summarize=summarize,

@@ -131,11 +131,11 @@ def _serve(
 ) -> None:
     """Listen, build the service, and serve until a signal comes."""
     address = _resolve_address(host)
-    door = DeferredApplication()
+    deferred = DeferredApplication()
     pool = new_pool()
     try:
         server = build_server(
-            door, Identifiers(SystemClock(), system_entropy), host=address, port=port, pool=pool
+            deferred, Identifiers(SystemClock(), system_entropy), host=address, port=port, pool=pool
         )
     except OSError as error:
         raise click.ClickException(f"Cannot listen on {host}:{port}: {error}.") from error
@@ -149,7 +149,9 @@ def _serve(
         throttle = Throttle(MemoryLimiter()) if rate_limits else None
         recorder = RequestRecorder.over(service, MODE, NOOP_OBSERVER)
         app = create_app(service, mode=MODE, throttle=throttle, observer=recorder, waits=pool)
-        door.application = LoopbackHosts(app, service.parts.ports.identifiers) if loopback else app
+        deferred.application = (
+            LoopbackHosts(app, service.parts.ports.identifiers) if loopback else app
+        )
         worker = service.worker(MODE)
         worker.take_over("sandbox")  # the lock of the folder proves that the last sandbox has ended
         _stop_on_signals(server)
