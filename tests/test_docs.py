@@ -2,11 +2,13 @@
 
 A page's blocks run in order and share their names, so that a block may continue the one
 before it. ```python postgresql runs only where there is a PostgreSQL, ```python file=... is a file
-of the repository as it stands, and ```python no-run is skipped, and must stay rare.
+of the repository as it stands, and ```python no-run is skipped, and must stay rare. ```pycon is a
+session, which must go as it stands; its `...` stands for any text.
 """
 
 from __future__ import annotations
 
+import doctest
 import re
 import subprocess
 import sys
@@ -50,6 +52,17 @@ def test_the_code_on_the_page_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run(page, "python")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "pycon")], ids=name)
+def test_the_session_on_the_page_goes_as_it_stands(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "".join(body for _, body in blocks(page, "pycon"))
+    session = doctest.DocTestParser().get_doctest(text, {}, name(page), str(page), 0)
+    options = doctest.ELLIPSIS
+    failed, tried = doctest.DocTestRunner(optionflags=options).run(session)
+    assert (failed, tried > 0) == (0, True), capsys.readouterr().out
 
 
 def run(page: Path, *infos: str) -> None:
