@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import msgspec
 
-from payments_core.contracts.changes import Renamed
+from payments_core.contracts.changes import Renamed, Reworded
 from payments_core.contracts.versions import Changes, Versions
 from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import (
@@ -235,7 +235,8 @@ class OlderObjects:
         if not self.differs(schema):
             return value
         if isinstance(value, list | tuple):
-            return [self.render(item, schema["items"]) for item in value]
+            items = self._items(schema)
+            return [self.render(item, items) for item in value]
         if not isinstance(value, dict):
             return value
         name, schema = self._resolve(value, schema)
@@ -252,14 +253,14 @@ class OlderObjects:
         if not self.differs(schema):
             return value
         if isinstance(value, list):
-            items = schema.get("items", _NOTHING)
+            items = self._items(schema)
             return [self.read(one, items, f"{path}[{place}]") for place, one in enumerate(value)]
         if not isinstance(value, dict):
             return value
         name, schema = self._resolve(value, schema)
         newer, older_names = dict(value), self._older_names(name)
         if name in self._changes:
-            self._refuse_newer_fields(value, name, path)
+            self._refuse_what_is_newer(value, name, path)
         for change in reversed(self._changes.get(name, ())):
             change.read(newer)
         return {
@@ -267,12 +268,23 @@ class OlderObjects:
             for key, item in newer.items()
         }
 
-    def _refuse_newer_fields(self, value: Mapping[str, Any], name: str, path: str) -> None:
-        newer, older = (one[name]["properties"].keys() for one in (self._newest, self.schemas))
-        if unknown := [key for key in value if key in newer - older]:
-            raise ValidationFailed(
-                tuple(FieldError(_join(path, key), "is not a known field") for key in unknown)
-            )
+    def _refuse_what_is_newer(self, value: Mapping[str, Any], name: str, path: str) -> None:
+        """Refuse fields and words of contracts between: a change would take them for its own."""
+        fields = self.schemas[name]["properties"]
+        reworded = {one.name for one in self._changes[name] if isinstance(one, Reworded)}
+        found = [
+            FieldError(_join(path, key), "is not a known field")
+            for key in value
+            if key not in fields
+        ]
+        found += [
+            FieldError(_join(path, key), f"must be one of {', '.join(fields[key]['enum'])}")
+            for key, word in value.items()
+            if key in fields and self._newer_names(name, key) & reworded
+            if isinstance(word, str) and word not in fields[key]["enum"]
+        ]
+        if found:
+            raise ValidationFailed(tuple(found))
 
     def name_path(self, path: str, schema: Schema) -> str:
         """The path of a body's field by the names of the older contract."""
@@ -289,6 +301,14 @@ class OlderObjects:
             named = _join(named, self._older_names(name).get(part, part))
             rest = rest.removeprefix(".").removeprefix(part)
         return named + rest
+
+    def _newer_names(self, name: str, field: str) -> set[str]:
+        """A field's name in the older contract and in each newer one."""
+        names = {field}
+        for change in reversed(self._changes.get(name, ())):
+            if isinstance(change, Renamed) and change.older in names:
+                names.add(change.newer)
+        return names
 
     def _older_names(self, name: str) -> Mapping[str, str]:
         """The older name of each renamed field of an object."""
@@ -316,6 +336,12 @@ class OlderObjects:
             fitting = [name for name, needed in required.items() if needed <= value.keys()]
             name = max(fitting, key=lambda name: len(required[name]), default="")
         return name, forms.get(name, _NOTHING)
+
+    def _items(self, schema: Schema) -> Schema:
+        """The schema of the items of a list, which may also be null."""
+        forms = (form for _, form in self._list_forms(schema) if "items" in form)
+        items: Schema = next(forms, _NOTHING).get("items", _NOTHING)
+        return items
 
     def _list_forms(self, schema: Schema) -> list[tuple[str, Schema]]:
         """The names and schemas of what a value may be."""

@@ -251,8 +251,10 @@ class UniqueNotEnforcedOnReplace(Wrapped):
 
 
 class UniqueNeverReleased(Wrapped):
-    def _keep_for_stale_reads(self, partition: str, collection: str, id: str) -> tuple[Any, ...]:
-        return ()
+    def _apply(self, partition: str, tx: MemoryTransaction) -> None:
+        taken = dict(self._uniques)
+        super()._apply(partition, tx)
+        self._uniques.update({**taken, **self._uniques})
 
 
 class UniqueCheckedTooEarly(Interleaved):
