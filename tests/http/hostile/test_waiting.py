@@ -49,9 +49,12 @@ TRICKLES = {
     "a head": (b"GET /readyz HTTP/1.1\r\nA: ", b"a"),
     "a method": (b"", b"G"),
     "blank lines": (b"", b"\r\n"),
-    "a body": (b"POST / HTTP/1.1\r\nContent-Length: 900\r\n\r\n", b" "),
-    "chunks": (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
-    "trailers": (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n"),
+    "a body": (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n", b" "),
+    "chunks": (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+    "trailers": (
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+        b"A: b\r\n",
+    ),
 }
 
 
