@@ -189,7 +189,7 @@ def test_every_parameter_is_in_the_table() -> None:
 
 OURS = {
     "AccountDirectory", "Callers", "Change", "Client", "CommitAuthority", "ContractCaller",
-    "DemoOutput", "ExclusiveAccess", "FollowedOwner", "ForkSafe", "Gate", "HasItems",
+    "DemoOutput", "ExclusiveAccess", "FollowedOwner", "ForkSafe", "Format", "Gate", "HasItems",
     "HoldsMisdirected",
     "Host", "JobRow", "JobRunner", "NoticeKind", "OnUnsent", "PartnerNotes", "PayingChain",
     "PooledConnection", "SelectorSocket", "Task", "TransferOwner", "Waits", "WriteFunction",

@@ -199,7 +199,7 @@ def _convert(kind: type[R], document: Document, cause: Exception | None) -> R:
         document.pop(OLDEST_READER, None)  # it was for other releases
         document = _upgrade(collection, document, schema)
     try:
-        record = msgspec.convert(document, kind, dec_hook=_decode_extra)
+        record = msgspec.convert(document, kind, dec_hook=_decode_extra, str_keys=True)
     except msgspec.ValidationError as error:
         raise UnreadableDocument(f"{collection.name}: {error}") from error
     known = {field.name for field in attrs.fields(kind)}

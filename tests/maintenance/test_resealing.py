@@ -72,7 +72,7 @@ class Sealed:
             service.acting_as(shop.server).payments.receive(
                 new_payment(shop), idempotency_key=request()
             )
-        assert replayed.value.answer.body == b"the answer"
+        assert replayed.value.response.body == b"the answer"
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ Of any two that follow each other, each may write what the other reads and rewri
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payments_core.payment_settings.record import SETTINGS_ID, PaymentSettings, PaymentTerms
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage import documents
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -205,6 +207,15 @@ def test_the_field_that_says_who_may_read_is_not_taken_for_one_of_the_record() -
 
     body = documents.encode(documents.stamp(Fourth(id="f", fee_ppm=1), 1))
     assert documents.decode(Fifth, body) == Fifth(id="f", version=1, schema=4, fee_ppm=1)
+
+
+def test_keys_that_are_numbers_are_read_from_another_releases_document() -> None:
+    """Chain ids are keys of settings; JSON has them as texts."""
+    terms = PaymentTerms(confirmations={8453: 3})
+    settings = PaymentSettings(id=SETTINGS_ID, version=1, schema=1, terms=terms)
+    body = json.loads(documents.encode(settings))
+    newer = json.dumps({**body, "schema": body["schema"] + 1})
+    assert documents.decode(PaymentSettings, newer).terms.confirmations == {8453: 3}
 
 
 def test_a_form_without_a_way_to_and_from_what_is_written_is_refused() -> None:

@@ -258,7 +258,7 @@ def test_a_safe_on_two_chains_is_linked_with_either_signature(
         assert made.contract_chains == order[: done + 1]
     with pytest.raises(ValidationFailed):
         two.link(safe, 137, named=None, wrapped=False)
-    two.resources.wallets.remove(two.zoe, made.id)
+    two.service.acting_as(two.server).wallets.remove(two.zoe, made.id)
 
 
 def test_a_safe_that_is_nowhere_yet_is_linked_on_the_chain_it_signs_for(two: Chains) -> None:
@@ -278,5 +278,5 @@ def test_a_safe_that_is_not_deployed_signs_a_message_of_the_callers_own(two: Cha
     signed = MessageSignature(
         chain_type="evm", address=safe.address, message=text, signature="0x" + signature.hex()
     )
-    details = two.resources.wallets.add_by_message(two.account("yan"), signed)
+    details = two.service.acting_as(two.server).wallets.add_by_message(two.account("yan"), signed)
     assert [wallet.contract_chains for wallet in details.wallets] == [(8453,)]

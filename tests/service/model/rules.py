@@ -356,7 +356,7 @@ def check_deposits(world: ModelWorld, rng: random.Random) -> None:
         rng,
         "check_deposits",
         lambda service, key: service.acting_as(world.server).deposits.check(
-            account.id, rng.choice((None, BASE)), idempotency_key=key
+            account.id, rng.choice((UNSET, BASE)), idempotency_key=key
         ),
     )
 
