@@ -16,20 +16,12 @@ from typing import Any, Final
 import msgspec
 
 from payments_core.clock import parse_iso
-from payments_core.validation.faults import InvalidValue
 from payments_core.validation.urls import find_url_form_fault
 
 MAX_INTEGER: Final = 2**53 - 1
 """The integers that every JSON reader keeps exactly."""
 
 Check = Callable[[Any], str | None]
-
-
-def apply_checks(checks: list[Check], value: Any) -> None:
-    """Raise InvalidValue with the first error."""
-    for check in checks:
-        if sentence := check(value):
-            raise InvalidValue.of(sentence)
 
 
 def checked_rule(meta: msgspec.Meta) -> msgspec.Meta:
