@@ -38,6 +38,7 @@ from payments_core.storage.records import R, Record, RecordTypes, Value
 from payments_core.storage.sqlite import maintenance as sqlite_wholesale
 from payments_core.storage.sqlite import schema as sqlite_schema
 from payments_core.storage.sqlite.claims import ClaimRequest, end_leases, find_leases, renew
+from payments_core.storage.sqlite.connections import open_connection
 from payments_core.storage.sqlite.due_partitions import Claims, next_due
 from payments_core.storage.sqlite.group_commit import GROUP_LIMIT, GroupCommit
 from payments_core.storage.sqlite.integrity import check_integrity
@@ -55,12 +56,8 @@ from payments_core.waiting import NO_WAITS, Waits
 T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 5.0
-CHECKPOINT_PAGES = 4_000
-"""SQLite's own 1,000 makes a commit in every few hundred wait for a checkpoint."""
 MIN_FREE_BYTES = 16 * 2**20
 """The growth of the log until a checkpoint; with less free space a commit may fail."""
-LOG_BYTES = 64 * 2**20
-"""A checkpoint cuts a longer log back to this."""
 
 
 class SqliteStorage:
@@ -338,41 +335,7 @@ class SqliteStorage:
     def _connect(self) -> sqlite3.Connection:
         self._files.require_named()  # or this one would write to other files than the others
         with _translate_errors():
-            self._make_private()
-            connection = sqlite3.connect(
-                self._path,
-                timeout=self._busy_timeout_s,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=512,
-            )
-            try:
-                # Setting the mode takes a lock, without waiting for it; reading takes none.
-                if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                    connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-                connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
-                connection.execute("PRAGMA cache_size = -16000")
-                # Statements keep what they may have to undo in memory, and not in files.
-                connection.execute("PRAGMA temp_store = MEMORY")
-            except BaseException:
-                connection.close()
-                raise
-            return connection
-
-    def _make_private(self) -> None:
-        """Make a new file that only its owner can read; its companion files get the same mode.
-
-        An existing file is not opened: closing it again would drop the locks that SQLite's
-        other connections in this process hold on it.
-        """
-        try:
-            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        except FileExistsError:
-            return
-        except OSError as error:
-            raise StorageUnavailable(f"{self._path}: {error.strerror}") from error
+            return open_connection(self._path, self._busy_timeout_s)
 
 
 class _OpenSnapshot(AbstractContextManager["sqlite3.Connection"]):
