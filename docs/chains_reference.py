@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from docs.markdown import code, table
-from payments_core.assets import CHAINS, DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, WATCH_LIST
+from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, shipped_networks
+
+NETWORKS = shipped_networks()
 
 
 def page() -> str:
     """Each chain, and each token with its contract."""
-    default = CHAINS[DEFAULT_CHAIN_ID]
+    default = NETWORKS[DEFAULT_CHAIN_ID]
     return "\n\n".join(
         [
             "# Chains and assets",
-            "These are the chains and tokens that the service supports.\n"
-            "A deployment serves the chains for which it has nodes; a sandbox simulates all of"
-            " them.\n"
+            "These are the chains and tokens that the service knows from the start.\n"
+            "A deployment serves the chains for which it has nodes; a sandbox simulates all except"
+            " the testnets.\n"
             "`GET /sdk/v1/supported-chains` lists them with `isActive`, which says whether this"
             " deployment serves the chain.",
             "A Payment without `chainId` and `assetSymbol` uses the recipient's settlement"
@@ -22,16 +24,17 @@ def page() -> str:
             " recipient has none.",
             "## Chains",
             table(
-                ("Chain", "`chainId`", "Kind", "Fees in", "Explorer"),
+                ("Chain", "`chainId`", "Kind", "Testnet", "Fees in", "Explorer"),
                 (
                     (
                         entry.name,
                         code(str(entry.chain_id)),
                         code(entry.chain_type),
+                        "yes" if entry.is_testnet else "no",
                         entry.native_currency.symbol,
                         f"<{entry.explorer_url}>",
                     )
-                    for entry in CHAINS.values()
+                    for entry in NETWORKS.values()
                 ),
             ),
             "An account has a vault on each of them, at the same address on all EVM chains.\n"
@@ -44,8 +47,8 @@ def page() -> str:
                 ("Asset", "Chain", "Decimals", "Contract"),
                 (
                     (asset.symbol, entry.name, str(asset.decimals), code(asset.address))
-                    for entry in CHAINS.values()
-                    for asset in entry.assets
+                    for entry in NETWORKS.values()
+                    for asset in entry.tokens
                 ),
             ),
             "## Watch list",
@@ -57,11 +60,12 @@ def page() -> str:
                 (
                     (
                         asset.symbol,
-                        CHAINS[asset.chain_id].name,
+                        entry.name,
                         str(asset.decimals),
                         code(asset.address),
                     )
-                    for asset in WATCH_LIST
+                    for entry in NETWORKS.values()
+                    for asset in entry.watch_list
                 ),
             ),
             "## Amounts",

@@ -30,7 +30,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "storage": "The port, records and documents; adapters for PostgreSQL, SQLite and memory.",
         "credentials": "Secrets, sealed tokens, the key ring.",
         "engine": "Decisions and their committer, state machines, events, ids; jobs, idempotency.",
-        "assets": "Chains and assets as configuration.",
+        "networks": "The registry of networks and their tokens, which is data.",
         "addresses": "Addresses of each family of chains.",
         "amounts": "Decimal amounts of an asset, read from text.",
         "limiters": "Rate policies, and the port that counts them.",

@@ -18,7 +18,6 @@ import attrs
 
 from payments_core import KeyRing, NewPayment, PaymentsService, ToWallet, open_storage
 from payments_core.addresses import encode_checksum_address
-from payments_core.assets import ChainType, asset_of
 from payments_core.chains.port import (
     AddressSpec,
     Block,
@@ -33,6 +32,7 @@ from payments_core.chains.port import (
     UnsupportedByChain,
 )
 from payments_core.clock import Clock, FixedClock, SystemClock
+from payments_core.networks import ChainType, asset_of
 
 FINALITY_BLOCKS = 3
 MINT = encode_checksum_address(bytes(20))

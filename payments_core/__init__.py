@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from payments_core.accounts.vaults.yields import VaultYield
     from payments_core.accounts.verification.record import Verification
     from payments_core.accounts.wallet_signatures import MessageSignature
-    from payments_core.assets import Asset
     from payments_core.banks.port import PostalAddress
     from payments_core.contracts.versions import Contract, Versions
     from payments_core.credentials.keyring import KeyRing, WeakKeyRing
@@ -111,6 +110,7 @@ if TYPE_CHECKING:
     )
     from payments_core.misdirected.record import SentBack
     from payments_core.money import Money
+    from payments_core.networks import Asset
     from payments_core.payment_settings.record import (
         AllowedWallet,
         Branding,
@@ -251,7 +251,7 @@ _MODULES = {
     ),
     "payments_core.accounts.vaults.yields": "VaultYield",
     "payments_core.accounts.verification.record": "Verification",
-    "payments_core.assets": "Asset",
+    "payments_core.networks": "Asset",
     "payments_core.banks.port": "PostalAddress",
     "payments_core.credentials.keyring": "KeyRing WeakKeyRing",
     "payments_core.credentials.tokens": "Claims",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from payments_core.assets import CHAINS, ChainType, known_tokens
+from payments_core.networks import CHAINS, ChainType, known_tokens
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _EVM = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)

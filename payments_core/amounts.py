@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from payments_core.assets import Asset
 from payments_core.errors import AmountOutOfRange, ValidationFailed
 from payments_core.money import AmountTooLarge, MoneyError, parse_amount
+from payments_core.networks import Asset
 
 
 def parse_positive_amount(text: str, asset: Asset, path: str = "amount") -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from payments_core.accounts.verification.port import KycProvider
-from payments_core.assets import CHAINS
 from payments_core.banks.port import Bank
 from payments_core.chains.port import Chain, NetworkKind
 from payments_core.chains.served_chains import ServedChains
@@ -18,6 +17,7 @@ from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import NotFound
+from payments_core.networks import CHAINS
 from payments_core.parts import Parts
 from payments_core.passed_objects import require_passed
 from payments_core.plain_calls import call_plainly, require_plain_function

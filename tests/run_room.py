@@ -32,7 +32,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     ),
     "addresses": ("tests/core/test_values.py", "tests/core/accounts"),
     "amounts": ("tests/core/test_values.py", SELF),
-    "assets": ("tests/core/test_values.py", "tests/core/accounts"),
+    "networks": ("tests/core/test_networks.py", "tests/core/accounts"),
     "request_recorder": ("tests/http/dashboard/test_request_pages.py",),
     "client_address": ("tests/http/throttling", "tests/http/hostile/test_proxies.py"),
     "clock": (
@@ -164,7 +164,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         "tests/chains/evm/test_calls.py",
         "tests/chains/evm/test_endpoints.py",
         "tests/chains/evm/test_fees.py",
-        "tests/chains/evm/test_finality.py",
+        "tests/core/test_networks.py",
         "tests/chains/evm/test_opening.py",
         "tests/chains/evm/test_reading.py",
         "tests/chains/evm/test_rpc.py",

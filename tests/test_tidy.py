@@ -173,7 +173,7 @@ MAY_TOUCH_THE_WORLD = {
 # Money never becomes a binary fraction; these files do not even say the word.
 NO_FLOATS = (
     "payments_core/money.py",
-    "payments_core/assets.py",
+    "payments_core/networks.py",
     "payments_core/**/lifecycle.py",
     "payments_core/**/record.py",
 )

@@ -14,7 +14,6 @@ import attrs
 
 from payments_core.accounts.operations import AccountDetails
 from payments_core.addresses import AddressError, identify_chain_type, normalize_address
-from payments_core.assets import CHAINS, READABLE_USDC, Asset, ChainType
 from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.token_balances import read_token_balances
 from payments_core.engine.remote_calls import RemoteCalls
@@ -25,6 +24,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.evolve import evolve
+from payments_core.networks import CHAINS, READABLE_USDC, Asset, ChainType
 from payments_core.pricing.port import Pricing, PricingUnavailable
 from payments_core.tenants.authorization import Authority
 
@@ -119,7 +119,7 @@ class AddressBalances:
                 continue
             entry = CHAINS.get(number)
             usdc = evolve(READABLE_USDC[chain_type], chain_id=number)
-            yield chain, entry.assets if entry is not None else (usdc,)
+            yield chain, entry.tokens if entry is not None else (usdc,)
 
     def read(self, authority: Authority, chain_type: ChainType, address: str) -> AddressBalance:
         """The balance of an address.

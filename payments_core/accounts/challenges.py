@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from payments_core.accounts.record import WalletChallenge
-from payments_core.assets import CHAINS, ChainType
 from payments_core.clock import MINUTE, format_iso
 from payments_core.errors import FieldError
+from payments_core.networks import CHAINS, ChainType
 
 CHALLENGE_TTL_MS = 10 * MINUTE
 

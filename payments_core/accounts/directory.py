@@ -9,9 +9,9 @@ from payments_core.accounts.record import Account, Wallet, address_key
 from payments_core.accounts.usernames import is_reserved, payee_key, require_form, username_key
 from payments_core.accounts.wallet_links import find_proving_account_ids
 from payments_core.addresses import AddressError, identify_chain_type, normalize_address
-from payments_core.assets import ChainType
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ValidationFailed
+from payments_core.networks import ChainType
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
 

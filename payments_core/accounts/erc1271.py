@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from payments_core.accounts.wallet_signatures import ContractClaim
-from payments_core.assets import CHAINS
 from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
 from payments_core.clock import SECOND, Clock, Instant
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed
+from payments_core.networks import CHAINS
 
 MAX_CHECK_MS = 10 * SECOND
 """No chain is asked after this time; the chain that is being asked has its own time-outs."""

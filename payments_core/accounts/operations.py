@@ -24,7 +24,6 @@ from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.accounts.vaults.provisioning import new_vault
 from payments_core.accounts.vaults.record import Vault
 from payments_core.addresses import AddressError, normalize_wallet_address
-from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, ChainType, asset_of
 from payments_core.chains.port import Chain
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -41,6 +40,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.evolve import evolve
+from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, ChainType, asset_of
 from payments_core.storage import documents
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Page, Position, Snapshot, Transaction

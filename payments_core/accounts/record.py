@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from payments_core.assets import ChainType
 from payments_core.clock import Instant
+from payments_core.networks import ChainType
 from payments_core.storage.records import Collection, Index, Record, Unique
 
 SubjectType = Literal["individual", "business"]

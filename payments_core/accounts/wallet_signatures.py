@@ -16,7 +16,6 @@ import attrs
 import msgspec
 
 from payments_core.addresses import decode_base58
-from payments_core.assets import ChainType
 from payments_core.chains.signatures import (
     NOT_SIGNED,
     SignatureError,
@@ -24,6 +23,7 @@ from payments_core.chains.signatures import (
     recover_signer,
 )
 from payments_core.errors import FieldError
+from payments_core.networks import ChainType
 from payments_core.validation.fields import Address, PublicKey, Signature
 
 Message = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]

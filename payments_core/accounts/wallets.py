@@ -30,7 +30,6 @@ from payments_core.accounts.wallet_signatures import (
     find_signature_faults,
 )
 from payments_core.addresses import AddressError, normalize_wallet_address
-from payments_core.assets import ChainType
 from payments_core.chains.port import Chain
 from payments_core.clock import DAY, Instant
 from payments_core.engine.decision import Decision, lock_shared
@@ -50,6 +49,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.evolve import evolve
+from payments_core.networks import ChainType
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority, require_room
 from payments_core.tenants.idempotency import once_per_key

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 import attrs
 
 from payments_core.addresses import AddressError, normalize_address
-from payments_core.assets import ChainType
 from payments_core.chains.http.client import HttpClient, RequestLimits
 from payments_core.chains.http.json_fields import (
     HEIGHT_BOUND,
@@ -38,6 +37,7 @@ from payments_core.chains.port import (
     UnsupportedByChain,
 )
 from payments_core.chains.read_only import ReadOnlyChain
+from payments_core.networks import ChainType
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_637
 MAINNET_NETWORK = 1

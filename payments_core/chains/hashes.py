@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from payments_core.addresses import decode_base58
-from payments_core.assets import ChainType
+from payments_core.networks import ChainType
 
 _HEX = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 

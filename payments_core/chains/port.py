@@ -11,8 +11,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 import attrs
 
-from payments_core.assets import ChainType
 from payments_core.clock import Instant
+from payments_core.networks import ChainType
 
 AddressKind = Literal["vault", "escrow", "deposit", "operator"]
 

@@ -16,7 +16,6 @@ from typing import ClassVar
 
 import attrs
 
-from payments_core.assets import known_tokens
 from payments_core.chains.backoff import MAX_BACKOFF_MS, POLL_MS, back_off
 from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, ScannedTransfer
 from payments_core.chains.second_scan import BlockDigests, leave_out_known, merge_digests
@@ -26,6 +25,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.recurring import ensure_recurring
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
+from payments_core.networks import known_tokens
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     DIRECTORY,

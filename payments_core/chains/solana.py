@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from payments_core.addresses import decode_base58
-from payments_core.assets import ChainType
 from payments_core.chains.evm.rpc import Node, Refusal, RpcCall
 from payments_core.chains.http.client import RequestLimits
 from payments_core.chains.http.json_fields import (
@@ -33,6 +32,7 @@ from payments_core.chains.port import (
     Heads,
 )
 from payments_core.chains.read_only import ReadOnlyChain
+from payments_core.networks import ChainType
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_501
 MAINNET_GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"

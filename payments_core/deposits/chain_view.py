@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.assets import find_token
 from payments_core.chains.judge import ExpectedTransfer, judge
 from payments_core.chains.port import (
     Block,
@@ -17,6 +16,7 @@ from payments_core.chains.port import (
 from payments_core.deposits.lifecycle import IncomingTransfer
 from payments_core.deposits.record import Deposit
 from payments_core.money import Atomic
+from payments_core.networks import find_token
 
 
 @attrs.frozen

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import attrs
 
-from payments_core.assets import WATCH_LIST, Asset, ChainType, token_of
 from payments_core.chains.judge import Reason
 from payments_core.chains.outbox.record import ReturnAddress
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.misdirected.record import SentBack
 from payments_core.money import Atomic, atomic
+from payments_core.networks import WATCH_LIST, Asset, ChainType, token_of
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 
 REORGED = "reorged"

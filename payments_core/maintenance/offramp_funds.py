@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from payments_core.assets import Asset
 from payments_core.chains.port import Chain
 from payments_core.evolve import evolve
+from payments_core.networks import Asset
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Page, Position, Snapshot, Storage
 

@@ -8,8 +8,8 @@ from typing import Literal
 import attrs
 
 from payments_core.accounts.bank_accounts.fields import FieldRequirement
-from payments_core.assets import CHAINS
 from payments_core.errors import FieldError
+from payments_core.networks import CHAINS
 from payments_core.validation.fields import Address, AssetSymbol, ChainId
 
 
@@ -42,7 +42,7 @@ def find_onramp_faults(type: str, address: str | None) -> list[FieldError]:
 
 def onramp_field_requirements() -> Iterator[FieldRequirement]:
     """The fields of a new on-ramp bank account, for a partner's form."""
-    symbols = {asset.symbol for chain in CHAINS.values() for asset in chain.assets}
+    symbols = {asset.symbol for chain in CHAINS.values() for asset in chain.tokens}
     yield FieldRequirement(name="currency", required=True, values=("usd",))
     yield FieldRequirement(name="destination.type", required=True, values=("vault", "wallet"))
     yield FieldRequirement(name="destination.chain_id", required=True, type="integer")

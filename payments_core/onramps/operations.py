@@ -23,7 +23,6 @@ from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import MAX_ONRAMPS, Account
 from payments_core.accounts.vaults.record import Vault
 from payments_core.addresses import AddressError, normalize_wallet_address
-from payments_core.assets import asset_of
 from payments_core.banks.account_numbers import mask_account_number
 from payments_core.banks.incoming import (
     INCOMING_RAILS,
@@ -41,6 +40,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import InvalidState, NotFound, ResourceConflict, ValidationFailed
 from payments_core.evolve import evolve
+from payments_core.networks import asset_of
 from payments_core.onramps.fields import (
     NewOnrampAccount,
     NewOnrampDestination,

@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 
 import attrs
 
-from payments_core.assets import Asset, asset_of
 from payments_core.banks.incoming import IncomingRail
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
+from payments_core.networks import Asset, asset_of
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 
 OnrampAccountStatus = Literal["pending", "active", "rejected", "disabled"]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 from payments_core.addresses import AddressError, normalize_wallet_address
-from payments_core.assets import CHAINS
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.money import MoneyError, format_amount, parse_amount
+from payments_core.networks import CHAINS
 from payments_core.payment_settings.origins import find_origin_fault, find_url_fault
 from payments_core.payment_settings.record import (
     AMOUNT_DECIMALS,
@@ -49,7 +49,7 @@ def validate_terms(terms: PaymentTerms, mode: str) -> PaymentTerms:
     In the sandbox origins and URLs may be http on the machine's own addresses.
     """
     local = mode == "sandbox"
-    symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.assets}
+    symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.tokens}
     faults = [
         *_validate_items("allowed_origins", terms.allowed_origins, _origin_check(local)),
         *_validate_items(

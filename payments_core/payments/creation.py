@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import attrs
 
-from payments_core.assets import Asset
 from payments_core.clock import Instant
 from payments_core.engine.identifiers import IdSequence
+from payments_core.networks import Asset
 from payments_core.payments.record import CreatedBy, Destination, Payment
 from payments_core.tenants.authorization import Authority, Caller
 

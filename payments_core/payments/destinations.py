@@ -14,7 +14,6 @@ from payments_core.addresses import (
     normalize_address,
     normalize_wallet_address,
 )
-from payments_core.assets import Asset, chain_entry
 from payments_core.banks.rails import Rail
 from payments_core.banks.texts import AchReference, WireMessage
 from payments_core.chains.outbox.record import ReturnAddress, Sender
@@ -30,6 +29,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.networks import Asset, chain_entry
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import OFFRAMP_OWNER, Destination, Payment, PurgedPayment
 from payments_core.storage.lookups import locate_with_damaged

@@ -11,7 +11,6 @@ from msgspec import Meta
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.reservations import void_reservation
 from payments_core.amounts import parse_positive_amount
-from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.chains.port import AddressSpec
 from payments_core.clock import Instant
 from payments_core.credentials.tokens import Claims
@@ -21,6 +20,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.evolve import evolve
+from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.payment_settings.origins import find_url_fault
 from payments_core.payment_settings.record import (
     READ_SETTINGS,

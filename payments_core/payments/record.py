@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from payments_core.assets import Asset, asset_of
 from payments_core.banks.rails import Rail
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
 from payments_core.money import ZERO, Atomic, Money, atomic
+from payments_core.networks import Asset, asset_of
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.fees import compute_fee
 from payments_core.payments.journal.record import JournalBalances

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from payments_core.assets import Asset
 from payments_core.chains.outbox.owners import TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
@@ -27,6 +26,7 @@ from payments_core.errors import ReconciliationActionNotAllowed
 from payments_core.evolve import evolve
 from payments_core.misdirected import lifecycle, transfers
 from payments_core.misdirected.record import SentBack
+from payments_core.networks import Asset
 from payments_core.payments import misdirected
 from payments_core.payments.details import lock_payment
 from payments_core.payments.receipts.record import Receipt

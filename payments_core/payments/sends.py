@@ -15,7 +15,6 @@ from payments_core.accounts.vaults.reservations import (
     retry_on_stale_balance,
 )
 from payments_core.amounts import parse_positive_amount
-from payments_core.assets import Asset
 from payments_core.chains.outbox.record import new_transfer, send_job
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
@@ -32,6 +31,7 @@ from payments_core.errors import (
 )
 from payments_core.evolve import evolve
 from payments_core.money import Atomic
+from payments_core.networks import Asset
 from payments_core.payments import lifecycle
 from payments_core.payments.creation import Payee, draft_payment
 from payments_core.payments.destinations import Destinations, SendDestination, ToBankAccount

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import attrs
 
-from payments_core.assets import Asset
+from payments_core.networks import Asset
 
 
 class PricingUnavailable(Exception):

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 
 import attrs
 
-from payments_core.assets import Asset
+from payments_core.networks import Asset
 from payments_core.pricing.port import Estimate, NotPriced
 
 _PRICE = re.compile(r"(?:0|[1-9][0-9]{0,11})(?:\.[0-9]{1,12})?", re.ASCII)

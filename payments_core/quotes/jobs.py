@@ -12,7 +12,6 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.assets import Asset, chain_entry
 from payments_core.chains.backoff import POLL_MS, back_off
 from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.judge import ExpectedTransfer, judge
@@ -21,6 +20,7 @@ from payments_core.clock import MINUTE, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.networks import Asset, chain_entry
 from payments_core.payments import routing
 from payments_core.payments.details import lock_payment
 from payments_core.payments.record import Payment, PaymentRoute

@@ -15,7 +15,6 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.addresses import AddressError, normalize_address, normalize_wallet_address
-from payments_core.assets import Asset, chain_entry
 from payments_core.chains.port import AddressSpec
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.decision import Decision
@@ -31,6 +30,7 @@ from payments_core.errors import (
 )
 from payments_core.evolve import evolve
 from payments_core.money import format_amount
+from payments_core.networks import Asset, chain_entry
 from payments_core.payment_settings.record import (
     DEFAULT_SETTINGS,
     SETTINGS_ID,

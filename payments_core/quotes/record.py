@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import attrs
 
-from payments_core.assets import Asset, asset_of
 from payments_core.clock import SECOND, Instant
 from payments_core.money import Atomic, atomic
+from payments_core.networks import Asset, asset_of
 from payments_core.storage.records import Collection, Index, Lookup, Record
 
 QUOTE_LIFETIME_S = 15 * 60

@@ -11,9 +11,9 @@ from payments_core.accounts.operations import DEFAULT_SETTLEMENT
 from payments_core.accounts.record import Account, Settlement
 from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.amounts import parse_positive_amount
-from payments_core.assets import DEFAULT_SYMBOL, Asset, asset_of, chain_entry
 from payments_core.errors import AmountOutOfRange, UnsupportedAsset, ValidationFailed
 from payments_core.money import MAX_ATOMIC
+from payments_core.networks import DEFAULT_SYMBOL, Asset, asset_of, chain_entry
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.destinations import DestinationRequest
 from payments_core.validation.faults import require_exactly_one
@@ -109,7 +109,7 @@ def resolve_exchange(
 
 def find_asset(chain_id: int, name: str) -> Asset:
     """A token of a chain by its symbol or address. Raises UnsupportedChain, UnsupportedAsset."""
-    for asset in chain_entry(chain_id).assets:
+    for asset in chain_entry(chain_id).tokens:
         if name == asset.symbol or name.lower() == asset.address.lower():
             return asset
     raise UnsupportedAsset(chain_id, name)

@@ -10,9 +10,9 @@ from fractions import Fraction
 
 import attrs
 
-from payments_core.assets import Asset
 from payments_core.errors import AmountOutOfRange
 from payments_core.money import MAX_ATOMIC, format_amount
+from payments_core.networks import Asset
 from payments_core.payments.fees import deduct_fee
 from payments_core.pricing.port import Estimate
 

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 import attrs
 
-from payments_core.assets import Asset
+from payments_core.networks import Asset
 
 RouteState = Literal["waiting", "delivered", "returned"]
 

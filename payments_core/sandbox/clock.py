@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from payments_core.assets import CHAINS
 from payments_core.chains.simulated.blocks import block_time
 from payments_core.chains.simulated.records import SimulatedChainState, SimulatedTime
 from payments_core.clock import MINUTE, SECOND, Clock, Instant, SystemClock
 from payments_core.evolve import evolve
+from payments_core.networks import CHAINS
 from payments_core.storage.port import (
     SIMULATED,
     CommitUnknown,

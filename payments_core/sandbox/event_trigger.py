@@ -11,13 +11,13 @@ from typing import Any, get_args
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.assets import WATCH_LIST
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import BY_NAME, TEST, EventType, NewEvent
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ValidationFailed
+from payments_core.networks import WATCH_LIST
 from payments_core.payments.events import identify
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Intent, Payment

@@ -10,7 +10,6 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.amounts import parse_nonnegative_amount, parse_positive_amount
-from payments_core.assets import asset_of, token_of
 from payments_core.banks.simulated.bank import SimulatedBank
 from payments_core.banks.simulated.incoming import SimulatedFundingBank
 from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads, TransactionView
@@ -29,6 +28,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.networks import asset_of, token_of
 from payments_core.payments.record import Payment
 from payments_core.sandbox.bank_deposits import BankDeposits
 from payments_core.sandbox.chains import SandboxChain, validate_addresses
@@ -162,7 +162,7 @@ class Sandbox:
     ) -> OutsideTransfer:
         """A transfer by an outside wallet, to any address; zero is allowed.
 
-        The token may also be one of the watch list, which counts nowhere (`assets.py`).
+        The token may also be one of the watch list, which counts nowhere (`networks.py`).
         Without a `source` the tokens are new. A source that lacks them makes a transaction that
         fails, as `reverts` does. As with `fund`, a retry finds the transaction on the chain.
 

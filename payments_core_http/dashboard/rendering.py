@@ -13,12 +13,12 @@ import jinja2
 import markupsafe
 import msgspec
 
-from payments_core.assets import Asset, chain_entry
 from payments_core.clock import SECOND, Instant, format_iso
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.errors import Missing, PaymentsError, Unauthenticated
 from payments_core.evolve import evolve
 from payments_core.money import format_amount
+from payments_core.networks import Asset, chain_entry
 from payments_core.storage.port import Position
 from payments_core_http.browser_sessions import build_done_cookie, make_form_token
 from payments_core_http.calls import PageCall

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from payments_core.assets import known_tokens
 from payments_core.chains.loader import BeginsOnSight, Checkable, ReportsGas
 from payments_core.chains.port import Chain, ChainError, ChainMismatch, Heads
 from payments_core.clock import HOUR, MINUTE, Instant, SystemClock
+from payments_core.networks import known_tokens
 from payments_core_http.deployment.findings import Finding, Level
 
 FEW_TRANSFERS = 50

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import attrs
 import markupsafe
 
-from payments_core.assets import Asset, chain_entry
 from payments_core.chains.port import NetworkKind
 from payments_core.clock import format_iso
 from payments_core.money import format_amount
+from payments_core.networks import Asset, chain_entry
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core.payments.checkout.stages import Stage
 from payments_core.payments.receipts.record import Receipt

@@ -18,9 +18,9 @@ from babel.dates import format_date, format_time, get_datetime_format
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
 
-from payments_core.assets import Asset
 from payments_core.clock import Instant
 from payments_core.money import format_amount
+from payments_core.networks import Asset
 
 DEFAULT_LANGUAGE = "en"
 LANGUAGES: Mapping[str, str] = {"en": "English", "es": "Español", "ar": "العربية"}

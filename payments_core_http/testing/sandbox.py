@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from payments_core import KeyRing, PaymentsService, Settings, open_storage
-from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
 from payments_core.clock import SECOND, FixedClock, Instant, SystemClock
+from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
 from payments_core.public_url import LOCAL_URL
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.tenants.queries import iterate_apps

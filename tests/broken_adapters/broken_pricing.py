@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.assets import Asset
+from payments_core.networks import Asset
 from payments_core.pricing.port import Estimate, NotPriced, PricingUnavailable
 from payments_core.pricing.table import TablePricing
 

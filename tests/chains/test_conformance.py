@@ -9,7 +9,6 @@ from itertools import count
 import pytest
 
 from payments_core.addresses import encode_checksum_address
-from payments_core.assets import asset_of
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import Chain
 from payments_core.chains.simulated.chain import SimulatedChain
@@ -19,6 +18,7 @@ from payments_core.conformance.chain import ChainConformance
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.ports import Ports
 from payments_core.entropy import system_entropy
+from payments_core.networks import asset_of
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.cli.anvil.chain import FINALITY_BLOCKS, AnvilChain

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.assets import token_of
 from payments_core.chains.port import AddressSpec
 from payments_core.deposits.record import Deposit
 from payments_core.errors import ValidationFailed
+from payments_core.networks import token_of
 from payments_core.payments.receipts.record import Receipt
 from payments_core.storage.maintenance import scan_all
 from tests.chains.scenes import Scene

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.vaults.record import VaultBalance
-from payments_core.assets import asset_of
 from payments_core.engine.step import Step
+from payments_core.networks import asset_of
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalBalances

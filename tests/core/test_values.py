@@ -7,15 +7,13 @@ from decimal import Decimal
 from itertools import pairwise
 
 import pytest
-from eth_utils.address import is_checksum_address, to_checksum_address
+from eth_utils.address import to_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.addresses import AddressError, encode_checksum_address, normalize_address
-from payments_core.assets import CHAINS, asset_of, chain_entry
 from payments_core.clock import FixedClock
 from payments_core.engine.identifiers import ALPHABET, LENGTH, Identifiers, is_identifier
-from payments_core.errors import UnsupportedAsset, UnsupportedChain
 from payments_core.money import (
     MAX_ATOMIC,
     ZERO,
@@ -268,19 +266,3 @@ def test_an_aptos_address_has_one_long_form(number: int) -> None:
     long = f"0x{number:064x}"
     for text in (f"0x{number:x}", f"0x{number:X}", long):
         assert normalize_address("aptos", text) == long
-
-
-def test_the_registrys_tokens_have_right_checksums_and_known_decimals() -> None:
-    for chain_id, entry in CHAINS.items():
-        assert entry.chain_id == chain_id == chain_entry(chain_id).chain_id
-        for asset in entry.assets:
-            assert asset.chain_id == chain_id
-            assert is_checksum_address(asset.address)
-            assert normalize_address(entry.chain_type, asset.address) == asset.address
-            assert asset.decimals == 6
-            assert asset_of(chain_id, asset.symbol) is asset
-    assert len({(a.chain_id, a.symbol) for e in CHAINS.values() for a in e.assets}) == 6
-    with pytest.raises(UnsupportedChain):
-        chain_entry(2)
-    with pytest.raises(UnsupportedAsset):
-        asset_of(8453, "USDT")

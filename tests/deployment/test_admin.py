@@ -20,11 +20,11 @@ from payments_core import (
     PaymentsService,
     ToBankAccount,
 )
-from payments_core.assets import asset_of
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import DAY, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredResponse
+from payments_core.networks import asset_of
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage_loader import open_storage
 from payments_core.tenants.record import PRODUCTS, STORAGE_LIMIT_BYTES

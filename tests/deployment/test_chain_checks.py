@@ -9,9 +9,10 @@ import pytest
 
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.fees import GAS_MARGIN, MEASURED_GAS, fee_policy_of, initial_fees
+from payments_core.chains.evm.fees import GAS_MARGIN, MEASURED_GAS, initial_fees
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.clock import MINUTE
+from payments_core.networks import shipped_networks
 from payments_core_http.deployment.chain_checks import (
     FEW_TRANSFERS,
     NOT_FINAL_MS,
@@ -25,9 +26,9 @@ NUMBER = 8453
 ADMIN = "0x" + "a" * 40
 SENDER = "0x" + "1" * 40
 BASE_FEE = 10**9
-COST = (
-    GAS_MARGIN * MEASURED_GAS["pay_out"] * initial_fees(BASE_FEE, 0, fee_policy_of(NUMBER)).max_fee
-)
+FEES = shipped_networks()[NUMBER].fees
+assert FEES is not None
+COST = GAS_MARGIN * MEASURED_GAS["pay_out"] * initial_fees(BASE_FEE, 0, FEES).max_fee
 """The most that a transfer may cost at these fees."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.assets import CHAINS, asset_of
+from payments_core.networks import CHAINS, asset_of
 from tests.outages.partner import AnsweredRequest
 
 Holder = tuple[int, str, str]

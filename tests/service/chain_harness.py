@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from payments_core.assets import asset_of
 from payments_core.chains.port import AddressSpec, Contract, SignedTransaction, TransferIntent
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.ports import Ports
+from payments_core.networks import asset_of
 from payments_core.storage.port import Storage
 
 BASE = 8453

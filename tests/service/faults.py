@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from payments_core.assets import ChainType
 from payments_core.chains.port import (
     AddressSpec,
     Block,
@@ -20,6 +19,7 @@ from payments_core.chains.port import (
 )
 from payments_core.chains.role_modules import ModuleChain, ModuleState
 from payments_core.clock import Instant
+from payments_core.networks import ChainType
 from payments_core.storage import one_by_one
 from payments_core.storage.port import (
     ClaimedJob,

@@ -14,7 +14,6 @@ from msgspec import UNSET
 from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Policy, VaultBalance, balance_id
-from payments_core.assets import CHAINS, asset_of
 from payments_core.chains.outbox.record import sender_lane
 from payments_core.chains.port import AddressSpec, Chain, Contract, TransferIntent
 from payments_core.chains.scanner import ScanCursor
@@ -23,6 +22,7 @@ from payments_core.clock import SECOND, FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest, Response
+from payments_core.networks import CHAINS, asset_of
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.funding.record import FundingOperation

@@ -11,12 +11,12 @@ from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import BalanceReading
-from payments_core.assets import Asset, chain_entry
 from payments_core.chains.port import Chain, ChainUnavailable, FinalBalances
 from payments_core.chains.token_balances import read_token_balances
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed, NotFound
+from payments_core.networks import Asset, chain_entry
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
 
@@ -57,7 +57,7 @@ class Vaults:
         """
         vaults = self._storage.read(authority.partition, lambda s: _load_vaults(s, account_id))
         served = [vault for vault in vaults if vault.chain_id in self._chains]
-        pairs = [(v, asset) for v in served for asset in chain_entry(v.chain_id).assets]
+        pairs = [(v, asset) for v in served for asset in chain_entry(v.chain_id).tokens]
         found = {
             vault.id: self._read_final_balances(authority.partition, vault) for vault in served
         }
@@ -118,7 +118,7 @@ class Vaults:
         Raises DependencyFailed.
         """
         chain = self._chains[vault.chain_id]
-        tokens = [asset.address for asset in chain_entry(vault.chain_id).assets]
+        tokens = [asset.address for asset in chain_entry(vault.chain_id).tokens]
         try:
             with self._ask(partition):
                 return read_token_balances(chain, tokens, [vault.address])

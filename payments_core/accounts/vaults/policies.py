@@ -19,7 +19,6 @@ from payments_core.accounts.vaults.record import (
     policy_version_id,
 )
 from payments_core.addresses import AddressError, normalize_wallet_address
-from payments_core.assets import CHAINS
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -28,6 +27,7 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import FieldError, NotFound, ResourceConflict, ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.money import MoneyError, format_amount, parse_amount
+from payments_core.networks import CHAINS
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -162,7 +162,7 @@ def _to_version(policy: Policy) -> PolicyVersion:
 def _validate_terms(terms: PolicyTerms) -> PolicyTerms:
     """The terms in canonical form. Raises ValidationFailed with every error."""
     faults: list[FieldError] = []
-    symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.assets}
+    symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.tokens}
     checked = evolve(
         terms,
         per_payment_limit=_validate_limit("per_payment_limit", terms.per_payment_limit, faults),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 
 from payments_core.accounts.vaults.record import AllowedDestination, Policy
-from payments_core.assets import Asset
 from payments_core.errors import PolicyDenied, PolicyInactive
 from payments_core.money import parse_amount
+from payments_core.networks import Asset
 
 LIMIT_DECIMALS = 6
 """The maximum number of decimals of a policy's limits, for any asset."""

@@ -28,13 +28,13 @@ from payments_core.accounts.vaults.policy_rules import (
     require_policy_allows,
 )
 from payments_core.accounts.vaults.record import Policy, Vault, VaultBalance, balance_id
-from payments_core.assets import Asset
 from payments_core.chains.port import FinalBalances
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.errors import DependencyFailed
 from payments_core.evolve import evolve
 from payments_core.money import Money
+from payments_core.networks import Asset
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
 

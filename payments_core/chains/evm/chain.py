@@ -19,14 +19,11 @@ from payments_core.chains.evm.fees import (
     GAS_MARGIN,
     MEASURED_GAS,
     Action,
-    FeePolicy,
     Fees,
     bump_fees,
-    fee_policy_of,
     gas_limit,
     initial_fees,
 )
-from payments_core.chains.evm.finality import Finality, finality_of
 from payments_core.chains.evm.quorum import (
     CHAIN_ID,
     NodeLagging,
@@ -65,6 +62,7 @@ from payments_core.chains.rotated_signer import OperatorSigner, RotatedSigner, f
 from payments_core.clock import MINUTE, SECOND
 from payments_core.evolve import evolve
 from payments_core.extras import require_packages
+from payments_core.networks import Network, shipped_networks
 from payments_core.plain_calls import require_plain_methods
 
 
@@ -93,20 +91,26 @@ class EvmChain(EvmReader):
         deployment: Deployment,
         signer: Signer | RotatedSigner,
         *,
-        finality: Finality | None = None,
-        fees: FeePolicy | None = None,
+        network: Network | None = None,
     ) -> None:
-        """Raises ChainMismatch without a rule of finality or a fee policy for the chain, and
-        TypeError for a signer with an asynchronous method.
+        """`network` is the shipped one with the nodes' chain id, unless given.
+
+        Raises ChainMismatch without a network or its fee policy: another chain's limits may cost a
+        fortune. Raises TypeError for a signer with an asynchronous method.
 
         Raises ExtraMissing without the packages of the extra `evm`.
         """
         require_plain_methods(signer, "signer", Signer)
         require_packages("an EVM chain", "eth_abi", "rlp")
-        super().__init__(endpoints, finality or finality_of(endpoints.chain_id))
+        network = network or shipped_networks().get(endpoints.chain_id)
+        if network is None or network.chain_id != endpoints.chain_id:
+            raise ChainMismatch(f"chain {endpoints.chain_id} is not registered: give its network")
+        if network.fees is None:
+            raise ChainMismatch(f"the fee policy of chain {network.chain_id} is not configured")
+        super().__init__(endpoints, network.acceptance)
         self._deployment = deployment
         self._signer = signer
-        self._fees = fees or fee_policy_of(endpoints.chain_id)
+        self._fees = network.fees
         self._senders: set[str] = set()  # they have signed since the start
 
     def check(self) -> None:
@@ -333,7 +337,7 @@ class EvmChain(EvmReader):
                 to=to,
                 value=0,
                 data=data,
-                gas=gas_limit(action, self._estimate_gas(operator, to, data), self.chain_id),
+                gas=gas_limit(action, self._estimate_gas(operator, to, data), self._fees),
                 max_fee=fees.max_fee,
                 max_priority_fee=fees.max_priority_fee,
             ),
@@ -401,16 +405,3 @@ def _encode_intent(intent: TransferIntent) -> tuple[Action, bytes]:
         return "pay_out", calls.pay_out(environment, source.owner_id, intent.id, token, to, amount)
     assert intent.escrow_of is not None
     return "fund", calls.fund(environment, source.owner_id, intent.escrow_of, token, amount)
-
-
-def connect(
-    urls: Sequence[str], chain_id: int, admin: str, signer: Signer, *, agreement: int | None = None
-) -> EvmChain:
-    """The chain behind these nodes, checked. `admin` is the factory's (docs/how-to/keys.md).
-
-    Raises ChainMismatch, ChainUnavailable, ValueError.
-    """
-    endpoints = NodeQuorum(urls, chain_id, agreement)
-    chain = EvmChain(endpoints, Deployment(admin), signer)
-    chain.check()
-    return chain

@@ -11,7 +11,8 @@ from typing import Literal
 
 import attrs
 
-from payments_core.chains.port import ChainMismatch, ChainUnavailable
+from payments_core.chains.port import ChainUnavailable
+from payments_core.networks import FeePolicy
 
 MILLI_GWEI = 10**6
 GWEI = 10**9
@@ -34,75 +35,6 @@ class Fees:
     def covers(self, base_fee: int) -> bool:
         """Whether it can be in a block of this base fee; otherwise it waits for a cheaper one."""
         return self.max_fee >= base_fee
-
-
-@attrs.frozen(kw_only=True)
-class FeePolicy:
-    """The bounds within which a chain's fees are chosen.
-
-    `min_priority` is a tip that nodes accept; a first offer follows a node's suggestion up to
-    `max_initial_priority`. Increases go up to `max_priority` and `fee_ceiling`, and no further: a
-    tip is paid in full, for any base fee.
-    """
-
-    min_priority: int
-    max_initial_priority: int
-    max_priority: int
-    fee_ceiling: int
-
-    def __attrs_post_init__(self) -> None:
-        bounds = attrs.astuple(self)
-        if any(type(bound) is not int for bound in bounds) or bounds[0] < 0:
-            raise ValueError("a fee must be an integer of at least zero")
-        if list(bounds) != sorted(bounds):
-            raise ValueError("the bounds of a fee policy must be in ascending order")
-
-
-# The minimum tips have sources. The other three are choices, not measurements: what we are ready to
-# pay before we wait for a cheaper hour, and the maximum that a lying node can make us offer. A
-# deployment may have others.
-_ROLLUP = FeePolicy(
-    # Base and Optimism order by tip, and their documentation names no minimum but says that
-    # nodes may have it; this is geth's.
-    min_priority=MILLI_GWEI,
-    max_initial_priority=100 * MILLI_GWEI,
-    max_priority=2 * GWEI,
-    fee_ceiling=10 * GWEI,
-)
-POLICIES: Mapping[int, FeePolicy] = {
-    1: FeePolicy(
-        min_priority=MILLI_GWEI,  # geth's `miner.gasprice`: go-ethereum PR 29895
-        max_initial_priority=5 * GWEI,
-        max_priority=50 * GWEI,
-        fee_ceiling=300 * GWEI,
-    ),
-    8453: _ROLLUP,
-    10: _ROLLUP,
-    137: FeePolicy(
-        # PIP-35: Bor enforces 25 gwei as `txpool.pricelimit` and `miner.gasprice`, which are tips;
-        # Polygon's gas station names the same. PIP-59 would move it into the base fee.
-        min_priority=25 * GWEI,
-        max_initial_priority=300 * GWEI,
-        max_priority=1_000 * GWEI,
-        fee_ceiling=3_000 * GWEI,
-    ),
-    42161: FeePolicy(
-        # Arbitrum's sequencer is first come, first served, and takes no tip ("Tips in L2" of
-        # its documentation); an offer above zero may begin to count by a vote.
-        min_priority=0,
-        max_initial_priority=0,
-        max_priority=100 * MILLI_GWEI,
-        fee_ceiling=20 * GWEI,
-    ),
-}
-
-
-def fee_policy_of(chain_id: int) -> FeePolicy:
-    """The policy of a chain. Raises ChainMismatch: another chain's limits may cost a fortune."""
-    policy = POLICIES.get(chain_id)
-    if policy is None:
-        raise ChainMismatch(f"the fee policy of chain {chain_id} is not configured")
-    return policy
 
 
 Action = Literal[
@@ -141,10 +73,6 @@ MEASURED_GAS: Mapping[Action, int] = {
 GAS_MARGIN = 2
 """A token may cost more than our own, and a purse be created only now; unused gas is not paid."""
 
-UNESTIMATED_MARGIN: Mapping[int, int] = {42161: 20, 421614: 20}
-"""The margin where the cost of the data is part of the gas, for a transaction that no node
-estimates. A refusal may mean that it would fail, or that the node is too busy to say."""
-
 MAX_GAS = 2**24
 """The limit of a transaction on Ethereum (EIP-7825); ours stay far below it."""
 
@@ -181,15 +109,17 @@ def bump_fees(before: Fees, base_fee: int, priority: int, policy: FeePolicy) -> 
     return FeeBump(raised, is_held=False)
 
 
-def gas_limit(action: Action, estimate: int, chain_id: int) -> int:
+def gas_limit(action: Action, estimate: int, policy: FeePolicy) -> int:
     """The gas limit of a transaction with this estimate of a node; 0 means that it has none.
+
+    Without one the policy's margin applies. A refusal may mean that it would fail, or that the node
+    is too busy to say.
 
     The estimate is always requested: on Arbitrum it contains the cost of the data on Ethereum, in
     units of gas, which no table knows. Raises ChainUnavailable for an impossible estimate.
     """
     if not estimate:
-        margin = UNESTIMATED_MARGIN.get(chain_id, GAS_MARGIN)
-        return min(margin * MEASURED_GAS[action], MAX_GAS)
+        return min(policy.unestimated_margin * MEASURED_GAS[action], MAX_GAS)
     wanted = max(GAS_MARGIN * MEASURED_GAS[action], -(-estimate * 13 // 10))
     if wanted > MAX_GAS:
         raise ChainUnavailable("the node's gas estimate is above the limit of a transaction")

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from payments_core.assets import ChainType
 from payments_core.chains.evm import contract_probe as questions
 from payments_core.chains.evm import contract_signatures, scans
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm import transaction_status as sightings
 from payments_core.chains.evm.blocks import call_at_block, read_blocks
 from payments_core.chains.evm.contract_probe import ProbeResult
-from payments_core.chains.evm.finality import Finality
 from payments_core.chains.evm.quorum import (
     CHAIN_ID,
     NodeLagging,
@@ -42,6 +40,7 @@ from payments_core.chains.port import (
 )
 from payments_core.chains.shared_read import SharedRead
 from payments_core.evolve import evolve
+from payments_core.networks import Acceptance, ChainType
 
 HEADS_GRACE_S = 0.25
 """How long the heads of more nodes than necessary are awaited: one may be far behind."""
@@ -80,9 +79,9 @@ class EvmReader:
     heads_shared_for_s: float = 1.0
     """How long readers of `token_balances` share one query of the heads."""
 
-    def __init__(self, endpoints: NodeQuorum, finality: Finality) -> None:
+    def __init__(self, endpoints: NodeQuorum, acceptance: Acceptance) -> None:
         self._endpoints = endpoints
-        self._finality = finality
+        self._acceptance = acceptance
         self._shared_heads = SharedRead(self.heads, self.heads_shared_for_s)
 
     @property
@@ -100,9 +99,11 @@ class EvmReader:
         tips = self._endpoints.query_until_decided(self._read_tip, decide, patience_s=HEADS_GRACE_S)
         newest = _agreed_height((tip.latest for tip in tips), enough)
         tagged = (
-            None if self._finality.tag is None else _agreed_height((t.tagged for t in tips), enough)
+            None
+            if self._acceptance.tag is None
+            else _agreed_height((t.tagged for t in tips), enough)
         )
-        height = self._finality.final_height(newest, tagged)
+        height = self._acceptance.find_height(newest, tagged)
         latest = find_agreed_value(
             (tip.latest for tip in tips if tip.latest.number == newest), enough
         )
@@ -231,13 +232,13 @@ class EvmReader:
         return {token: FinalBalances(final.number, held) for token, held in amounts.items()}
 
     def _read_tip(self, session: NodeSession) -> _Tip:
-        tags = ["latest"] + ([self._finality.tag] if self._finality.tag else [])
+        tags = ["latest"] + ([self._acceptance.tag] if self._acceptance.tag else [])
         blocks = [RpcCall("eth_getBlockByNumber", (tag, False)) for tag in tags]
         results = session.call_all([CHAIN_ID, *blocks])
         require_chain(session.name, results[0], self.chain_id)
         latest, *tagged = [answers.parse_block(raw) for raw in results[1:]]
         if latest is None or None in tagged:
-            raise NodeLagging(f"{session.name}: has no {self._finality.tag} block yet")
+            raise NodeLagging(f"{session.name}: has no {self._acceptance.tag} block yet")
         if tagged and tagged[0] is not None and tagged[0].number > latest.number:
             raise BadResponse("the final block is above the latest block")
         return _Tip(latest, tagged[0] if tagged else None)

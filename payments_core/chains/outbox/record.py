@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 import attrs
 
-from payments_core.assets import Asset
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS
 from payments_core.chains.judge import Reason
 from payments_core.chains.port import Contract, ModuleIntent, TransferIntent
@@ -16,6 +15,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, StaleView
 from payments_core.evolve import evolve
 from payments_core.money import ZERO, Atomic, atomic
+from payments_core.networks import Asset
 from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Collection, Index, Lookup, Record

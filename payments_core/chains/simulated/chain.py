@@ -14,7 +14,6 @@ from typing import TypeVar
 
 import msgspec
 
-from payments_core.assets import ChainType
 from payments_core.chains.port import (
     AddressSpec,
     Block,
@@ -71,6 +70,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.evolve import evolve
+from payments_core.networks import ChainType
 from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transaction
 from payments_core.storage.reads import Get
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from payments_core.assets import Asset, asset_of
+from payments_core.networks import Asset, asset_of
 from payments_core.pricing.port import Pricing
 
 USDC_ON_BASE, USDC_ON_POLYGON = asset_of(8453, "USDC"), asset_of(137, "USDC")

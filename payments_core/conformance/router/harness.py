@@ -5,10 +5,10 @@ from __future__ import annotations
 import unittest
 from collections.abc import Callable, Sequence
 
-from payments_core.assets import Asset, asset_of
 from payments_core.chains.port import TransferLog
 from payments_core.conformance.remote_harness import RemoteHarness
 from payments_core.entropy import system_entropy
+from payments_core.networks import Asset, asset_of
 from payments_core.routers.port import RouteOrder, RouteProgress, Router, RouterUnavailable
 
 RECIPIENT = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from payments_core.addresses import is_wallet_address
-from payments_core.assets import chain_entry
 from payments_core.conformance.router.harness import Harness
+from payments_core.networks import chain_entry
 from payments_core.routers.port import RouteKeyReused, RouteRefused
 
 

@@ -14,7 +14,6 @@ import attrs
 from payments_core.accounts.record import Account, Wallet
 from payments_core.accounts.vaults.of_account import find_vaults_by_chain
 from payments_core.accounts.vaults.record import Vault
-from payments_core.assets import DEFAULT_CHAIN_ID, chain_entry
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.role_modules import (
     AvatarCall,
@@ -41,6 +40,7 @@ from payments_core.errors import (
 from payments_core.legacy.role_modules import lifecycle
 from payments_core.legacy.role_modules.record import RoleModuleInstallation, installation_id
 from payments_core.legacy.role_modules.steps import start_step
+from payments_core.networks import DEFAULT_CHAIN_ID, chain_entry
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -216,7 +216,7 @@ def _load_home(snapshot: Snapshot, account_id: str) -> _Home:
 
 def _tokens_of(vault: Vault) -> tuple[str, ...]:
     """The tokens that a module may move: every token of the registry on the vault's chain."""
-    return tuple(asset.address for asset in chain_entry(vault.chain_id).assets)
+    return tuple(asset.address for asset in chain_entry(vault.chain_id).tokens)
 
 
 def _find_owner(home: _Home, state: ModuleState, call: AvatarCall, signature: str) -> str:

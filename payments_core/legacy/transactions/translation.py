@@ -12,10 +12,10 @@ from typing import Literal
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.assets import Asset, asset_of
 from payments_core.clock import Instant
 from payments_core.deposits.record import Deposit
 from payments_core.engine.identifiers import LENGTH
+from payments_core.networks import Asset, asset_of
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.addresses import AddressError, normalize_wallet_address
-from payments_core.assets import CHAINS, chain_entry
 from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.outbox.record import find_own_hashes
 from payments_core.chains.port import Chain
@@ -30,6 +29,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.evolve import evolve
+from payments_core.networks import CHAINS, chain_entry
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.details import (
     OptionDetails,

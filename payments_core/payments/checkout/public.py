@@ -11,7 +11,6 @@ from __future__ import annotations
 import attrs
 
 from payments_core.amounts import parse_positive_amount
-from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -26,6 +25,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.money import parse_amount
+from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.payment_settings.origins import find_url_fault, is_under_origin
 from payments_core.payment_settings.record import (
     AMOUNT_DECIMALS,

@@ -10,13 +10,13 @@ from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.provisioning import require_own_vault
 from payments_core.accounts.vaults.record import Vault
 from payments_core.amounts import parse_positive_amount
-from payments_core.assets import DEFAULT_SYMBOL, asset_of
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import AccountSuspended, NotFound, ValidationFailed
+from payments_core.networks import DEFAULT_SYMBOL, asset_of
 from payments_core.payments.mandates import lifecycle
 from payments_core.payments.mandates.record import Mandate, Period
 from payments_core.storage.port import Page, Position, Transaction

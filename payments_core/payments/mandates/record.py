@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from payments_core.assets import Asset, asset_of
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
+from payments_core.networks import Asset, asset_of
 from payments_core.storage.records import Collection, Index, Record
 
 Period = Literal["day", "week", "month"]

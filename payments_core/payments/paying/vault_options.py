@@ -11,7 +11,6 @@ import attrs
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.of_account import find_vaults_by_chain
 from payments_core.accounts.vaults.record import Vault
-from payments_core.assets import Asset
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -28,6 +27,7 @@ from payments_core.errors import (
     UnsupportedChain,
 )
 from payments_core.evolve import evolve
+from payments_core.networks import Asset
 from payments_core.payments.details import (
     OptionDetails,
     load_option_details,

@@ -11,7 +11,6 @@ from payments_core.accounts.bank_accounts.record import BankAccount
 from payments_core.accounts.capabilities.eligibility import lock_capability
 from payments_core.accounts.capabilities.operations import find_activation_id
 from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
-from payments_core.assets import Asset
 from payments_core.banks.port import Bank
 from payments_core.banks.rails import SERVICES, Rail, choose_service
 from payments_core.banks.texts import find_holder_fault
@@ -27,6 +26,7 @@ from payments_core.errors import (
     UnsupportedAsset,
     ValidationFailed,
 )
+from payments_core.networks import Asset
 from payments_core.payments.destinations import ToBankAccount
 from payments_core.payments.record import OFFRAMP_OWNER, Destination
 from payments_core.storage.port import Snapshot, Transaction

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import attrs
 
-from payments_core.assets import Asset, find_token
 from payments_core.chains.judge import Reason as Reason
 from payments_core.clock import Instant
 from payments_core.misdirected.record import SentBack
 from payments_core.money import ZERO, Atomic, atomic
+from payments_core.networks import Asset, find_token
 from payments_core.storage.records import Collection, Document, Index, Lookup, Record, Unique
 
 

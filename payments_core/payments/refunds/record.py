@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 import attrs
 
-from payments_core.assets import Asset, asset_of
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
+from payments_core.networks import Asset, asset_of
 from payments_core.storage.records import Collection, Index, Record
 
 Purpose = Literal["refund", "reconcile_refund", "refund_excess"]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from payments_core.addresses import encode_checksum_address
-from payments_core.assets import Asset, asset_of
 from payments_core.chains.port import ChainUnavailable, TransactionView
 from payments_core.clock import SECOND
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -20,6 +19,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.money import Atomic
+from payments_core.networks import Asset, asset_of
 from payments_core.routers.port import (
     RouteKeyReused,
     RouteOrder,

@@ -16,7 +16,6 @@ from typing import TypeVar
 
 import msgspec
 
-from payments_core.assets import known_tokens
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment
@@ -40,6 +39,7 @@ from payments_core.chains.port import (
     TransactionView,
 )
 from payments_core.clock import SECOND, Instant
+from payments_core.networks import known_tokens
 
 FINALITY_BLOCKS = 9
 """The number of blocks after which a transaction is final: anvil's epochs are set to four slots."""

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 
 import attrs
 
-from payments_core.assets import DEFAULT_CHAIN_ID
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import Block, ChainUnavailable, SignerRefused
 from payments_core.chains.scanner import ScanCursor
 from payments_core.clock import Instant
+from payments_core.networks import DEFAULT_CHAIN_ID
 from payments_core.storage.port import DIRECTORY, Storage
 from payments_core_http.cli.anvil.chain import FINALITY_BLOCKS, MAX_BLOCKS_PER_ADVANCE, AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from payments_core.assets import DEFAULT_CHAIN_ID
 from payments_core.chains.port import ChainError
 from payments_core.clock import SystemClock
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
 from payments_core.limiters.memory import MemoryLimiter
+from payments_core.networks import DEFAULT_CHAIN_ID
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings

@@ -7,9 +7,9 @@ from typing import Literal
 from payments_core.accounts.operations import AccountDetails
 from payments_core.accounts.record import KycStatus
 from payments_core.accounts.vaults.record import Vault
-from payments_core.assets import DEFAULT_CHAIN_ID, ChainType
 from payments_core.clock import format_iso
 from payments_core.deposits.record import DepositAddress
+from payments_core.networks import DEFAULT_CHAIN_ID, ChainType
 from payments_core_http.v1.envelope import Success
 from payments_core_http.wire.classes import frozen_view
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.assets import CHAINS
 from payments_core.engine.idempotency.record import Response
+from payments_core.networks import CHAINS
 from payments_core_http.calls import ApiCall
 from payments_core_http.v1.accounts.handlers import find_user
 from payments_core_http.v1.chains import bodies, views

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from payments_core.accounts.address_balances import AddressBalance, AddressHoldings
-from payments_core.assets import ChainEntry, ChainType
 from payments_core.chains.port import NetworkKind
 from payments_core.money import format_amount
+from payments_core.networks import ChainType, Network
 from payments_core_http.v1.envelope import Success
 from payments_core_http.wire.classes import frozen_view
 
@@ -123,7 +123,7 @@ class AddressHoldingsAnswer(Success):
     """What the address holds on each chain."""
 
 
-def supported_chain(entry: ChainEntry, kind: NetworkKind, *, is_active: bool) -> SupportedChainView:
+def supported_chain(entry: Network, kind: NetworkKind, *, is_active: bool) -> SupportedChainView:
     """A chain of the registry. The URLs lead to the real network, unless the chain is another."""
     is_real = kind == "real"
     native = entry.native_currency
@@ -136,7 +136,7 @@ def supported_chain(entry: ChainEntry, kind: NetworkKind, *, is_active: bool) ->
         ),
         tokens=tuple(
             TokenView(symbol=asset.symbol, address=asset.address, decimals=asset.decimals)
-            for asset in entry.assets
+            for asset in entry.tokens
         ),
         rpcUrl=entry.rpc_url if is_real else NOWHERE,
         explorerUrl=entry.explorer_url if is_real else NOWHERE,

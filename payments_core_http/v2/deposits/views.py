@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from payments_core.assets import ChainType
 from payments_core.chains.judge import Reason
 from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.deposits.operations import DepositCheck, IssuedAddress
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.money import format_amount
+from payments_core.networks import ChainType
 from payments_core_http.v2.options.views import SentBackView, sent_back
 from payments_core_http.v2.statuses import DepositStatus
 from payments_core_http.wire.classes import frozen_view

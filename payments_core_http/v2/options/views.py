@@ -11,11 +11,11 @@ import attrs
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from payments_core.assets import Asset
 from payments_core.chains.judge import Reason
 from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.misdirected.record import SentBack
 from payments_core.money import format_amount
+from payments_core.networks import Asset
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.fees import deduct_fee
 from payments_core.payments.funding.record import FundingOperation

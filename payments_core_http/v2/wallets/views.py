@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from payments_core.accounts.record import Wallet, WalletChallenge
-from payments_core.assets import ChainType
 from payments_core.clock import format_iso, format_iso_or_none
+from payments_core.networks import ChainType
 from payments_core_http.wire.classes import frozen_view
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import attrs
 
-from payments_core.chains.evm.finality import Finality
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.http.client import RequestLimits
 from payments_core.conformance.transport.certificates import server_context
+from payments_core.networks import Acceptance
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 TOKEN = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -369,7 +369,7 @@ class FakeNode:
 
 def reading(
     nodes: Sequence[FakeNode],
-    finality: Finality | None = None,
+    acceptance: Acceptance | None = None,
     agreement: int | None = None,
     *,
     timeout_s: float = 1.0,
@@ -378,7 +378,7 @@ def reading(
     limits = RequestLimits(connect_timeout_s=0.6, total_timeout_s=timeout_s)
     urls = [node.url for node in nodes]
     endpoints = NodeQuorum(urls, 8453, agreement, limits=limits, ask_s=3 * timeout_s)
-    return EvmReader(endpoints, finality or Finality())
+    return EvmReader(endpoints, acceptance or Acceptance("finalized"))
 
 
 def _error(id: int | None, message: str) -> bytes:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from payments_core.chains.evm.chain import EvmChain, connect
+from payments_core.chains.evm.addresses import Deployment
+from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable
 from payments_core.errors import DependencyFailed
@@ -355,5 +356,6 @@ def another_block(params: Any, truth: Any) -> Any:
 
 
 def test_a_chain_without_our_contracts_is_refused_at_the_start(anvil_world: AnvilScene) -> None:
+    nodes = NodeQuorum([anvil_world.node.url], BASE)
     with pytest.raises(ChainMismatch, match="no payments-core factory"):
-        connect([anvil_world.node.url], BASE, ADMIN, signer())
+        EvmChain(nodes, Deployment(ADMIN), signer()).check()

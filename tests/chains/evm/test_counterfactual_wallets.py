@@ -14,7 +14,6 @@ from payments_core.accounts.wallet_signatures import MessageSignature, personal_
 from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm.addresses import create2_address
 from payments_core.chains.evm.artifacts import load_contract
-from payments_core.chains.evm.finality import Finality
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.signatures import (
@@ -24,6 +23,7 @@ from payments_core.chains.signatures import (
     unwrap_signature,
 )
 from payments_core.errors import ValidationFailed
+from payments_core.networks import Acceptance
 from payments_core_http.cli.anvil.chain import AnvilChain
 from tests.chains.evm.deployed import call
 from tests.chains.evm.nodes import ACCOUNTS, STRANGER, Node, anvil_or_skip
@@ -44,7 +44,7 @@ CREATE = "3660006000376000366000" + "6000f5"
 def read(node: Node) -> EvmReader:
     endpoints = NodeQuorum([node.url], 8453)
     endpoints.check()
-    return EvmReader(endpoints, Finality())
+    return EvmReader(endpoints, Acceptance("finalized"))
 
 
 def creation(runtime: str) -> bytes:

@@ -9,37 +9,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.assets import CHAINS
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment, RoleModule
 from payments_core.chains.evm.fees import (
     GWEI,
     MAX_GAS,
     MEASURED_GAS,
-    POLICIES,
     Action,
-    FeePolicy,
     Fees,
     bump_fees,
     gas_limit,
     initial_fees,
 )
 from payments_core.chains.port import ChainUnavailable
+from payments_core.networks import FeePolicy, shipped_networks
 from tests.chains.evm.deployed import ENV, Deployed, account
 from tests.chains.evm.nodes import ADMIN, MERCHANT, OPERATOR, OWNER, PAYER, STRANGER, Node
 
+POLICIES = {id: network.fees for id, network in shipped_networks().items() if network.fees}
 NUMBERS = st.integers(0, 2**256)
+BOUNDS = [field.name for field in attrs.fields(FeePolicy)][:4]
 POLICY = st.sampled_from(list(POLICIES.values())) | st.lists(
     st.integers(0, 10**13), min_size=4, max_size=4
-).map(
-    lambda bounds: FeePolicy(
-        **dict(zip([field.name for field in attrs.fields(FeePolicy)], sorted(bounds), strict=True))
-    )
-)
+).map(lambda bounds: FeePolicy(**dict(zip(BOUNDS, sorted(bounds), strict=True))))
 
 
 def test_every_evm_chain_of_the_registry_has_a_policy() -> None:
-    assert set(POLICIES) == {id for id, entry in CHAINS.items() if entry.chain_type == "evm"}
+    shipped = shipped_networks().items()
+    assert set(POLICIES) == {id for id, network in shipped if network.chain_type == "evm"}
 
 
 def test_a_first_offer_lets_the_base_fee_double() -> None:
@@ -132,9 +129,8 @@ def test_at_the_ceiling_it_stays_and_says_so(before: Fees) -> None:
 
 @pytest.mark.parametrize("bounds", [(2, 1, 3, 4), (-1, 1, 2, 3), (0, 1, 3, 2), (0.0, 1, 2, 3)])
 def test_a_policy_whose_bounds_do_not_rise_is_refused(bounds: tuple[int, ...]) -> None:
-    names = [field.name for field in attrs.fields(FeePolicy)]
     with pytest.raises(ValueError, match="fee"):
-        FeePolicy(**dict(zip(names, bounds, strict=True)))
+        FeePolicy(**dict(zip(BOUNDS, bounds, strict=True)))
 
 
 # --- Gas ----------------------------------------------------------------------------------------
@@ -144,7 +140,7 @@ def test_a_policy_whose_bounds_do_not_rise_is_refused(bounds: tuple[int, ...]) -
 def test_a_gas_limit_is_never_below_what_was_measured_or_estimated(
     action: Action, estimate: int
 ) -> None:
-    limit = gas_limit(action, estimate, 8453)
+    limit = gas_limit(action, estimate, POLICIES[8453])
     assert limit >= MEASURED_GAS[action]
     assert Fraction(limit) >= estimate * Fraction(13, 10)
     assert limit <= MAX_GAS
@@ -153,17 +149,17 @@ def test_a_gas_limit_is_never_below_what_was_measured_or_estimated(
 @pytest.mark.parametrize("estimate", [MAX_GAS * 10 // 13 + 1, 2**255])
 def test_an_estimate_that_no_transaction_can_have_is_not_believed(estimate: int) -> None:
     with pytest.raises(ChainUnavailable):
-        gas_limit("fund", estimate, 42161)
+        gas_limit("fund", estimate, POLICIES[42161])
 
 
 def test_arbitrums_estimate_counts_over_the_table() -> None:
-    assert gas_limit("pay", 1_000_000, 42161) == 1_300_000
+    assert gas_limit("pay", 1_000_000, POLICIES[42161]) == 1_300_000
 
 
 def test_where_data_costs_gas_a_transaction_without_an_estimate_gets_far_more() -> None:
-    assert gas_limit("pay", 0, 42161) >= 10 * MEASURED_GAS["pay"]
-    assert gas_limit("pay", 0, 1) == gas_limit("pay", 1, 1)
-    assert all(gas_limit(action, 0, 42161) <= MAX_GAS for action in MEASURED_GAS)
+    assert gas_limit("pay", 0, POLICIES[42161]) >= 10 * MEASURED_GAS["pay"]
+    assert gas_limit("pay", 0, POLICIES[1]) == gas_limit("pay", 1, POLICIES[1])
+    assert all(gas_limit(action, 0, POLICIES[42161]) <= MAX_GAS for action in MEASURED_GAS)
 
 
 def test_the_table_of_gas_is_what_a_node_uses_at_most(node: Node) -> None:

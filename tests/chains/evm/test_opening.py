@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import attrs
 import pytest
 
 from payments_core.adapters import UnknownAdapter
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.fees import fee_policy_of
-from payments_core.chains.evm.finality import Finality
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.loader import Checkable, open_chain, open_signer
 from payments_core.chains.port import AddressSpec, ChainMismatch, SignerRefused
+from payments_core.networks import shipped_networks
 
 ADMIN = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 SIGNER = LocalSigner(bytes(range(32)))
@@ -45,13 +45,16 @@ def test_settings_that_cannot_be_used_are_named(settings: dict[str, str], said: 
         open_chain(8453, NODES, signer=SIGNER, settings=settings)
 
 
-def test_a_chain_without_a_rule_of_finality_or_a_fee_policy_is_refused() -> None:
+def test_a_chain_without_its_network_or_a_fee_policy_is_refused() -> None:
     nodes, deployment = NodeQuorum(["https://a.example"], 4242), Deployment(ADMIN)
-    with pytest.raises(ChainMismatch, match="finality rule of chain 4242"):
-        EvmChain(nodes, deployment, SIGNER)
+    base = shipped_networks()[8453]
+    own = attrs.evolve(base, chain_id=4242)
+    for network in (None, base):
+        with pytest.raises(ChainMismatch, match="chain 4242 is not registered"):
+            EvmChain(nodes, deployment, SIGNER, network=network)
     with pytest.raises(ChainMismatch, match="fee policy of chain 4242"):
-        EvmChain(nodes, deployment, SIGNER, finality=Finality("finalized"))
-    EvmChain(nodes, deployment, SIGNER, finality=Finality("finalized"), fees=fee_policy_of(8453))
+        EvmChain(nodes, deployment, SIGNER, network=attrs.evolve(own, fees=None))
+    EvmChain(nodes, deployment, SIGNER, network=own)
 
 
 def test_a_chain_without_a_signer_is_refused() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from payments_core.chains.evm.finality import Finality
 from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.port import Block, ChainUnavailable, Heads, TransactionView
+from payments_core.networks import Acceptance
 from tests.chains.evm.fake_node import (
     ESCROW,
     FINAL_DEPTH,
@@ -58,18 +58,20 @@ def test_heads_are_the_highest_that_enough_nodes_have(
 
 
 @pytest.mark.parametrize(
-    ("finality", "final"),
+    ("acceptance", "final"),
     [
-        (Finality(), 12),
-        (Finality(None, 5), 15),
-        (Finality("finalized", 15), 5),
-        (Finality(None, 99), 0),
+        (Acceptance("finalized"), 12),
+        (Acceptance(None, 5), 15),
+        (Acceptance("finalized", 15), 5),
+        (Acceptance(None, 99), 0),
     ],
 )
-def test_the_final_head_follows_the_policy(fakes: Nodes, finality: Finality, final: int) -> None:
+def test_the_final_head_follows_the_policy(
+    fakes: Nodes, acceptance: Acceptance, final: int
+) -> None:
     chain = FakeChain()
     for behind in ((0,), (0, 0, 0)):
-        assert reading(fakes(chain, *behind), finality).heads().final == block(chain, final)
+        assert reading(fakes(chain, *behind), acceptance).heads().final == block(chain, final)
 
 
 def test_one_node_of_three_that_lies_about_its_heads_changes_nothing(fakes: Nodes) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from payments_core.chains.evm import abi as calls
-from payments_core.chains.evm.finality import Finality
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.http.client import HttpClient
 from payments_core.chains.port import ChainMismatch, ChainUnavailable, TransactionView
+from payments_core.networks import Acceptance
 from tests.chains.evm.deployed import Deployed
 from tests.chains.evm.nodes import MERCHANT, OWNER, PAYER, STRANGER, Node
 
@@ -31,7 +31,7 @@ def read(node: Node) -> EvmReader:
     urls = [node.url, node.url + "/?two", node.url + "/?three"]  # three names of one node
     endpoints = NodeQuorum(urls, 8453)
     endpoints.check()
-    return EvmReader(endpoints, Finality())
+    return EvmReader(endpoints, Acceptance("finalized"))
 
 
 def sent(deployed: Deployed, token: str, recipient: str, amount: int) -> str:
@@ -52,7 +52,7 @@ def test_heads_follow_the_node_and_its_final_tag(node: Node, read: EvmReader) ->
     for block in (heads.latest, heads.final):
         assert read.block(block.number) == block
     assert read.block(heads.latest.number + 1) is None
-    deep = EvmReader(NodeQuorum([node.url], 8453), Finality(None, 5)).heads()
+    deep = EvmReader(NodeQuorum([node.url], 8453), Acceptance(None, 5)).heads()
     assert deep.latest.number - deep.final.number == 5
 
 
@@ -152,7 +152,7 @@ def test_fifty_receipts_are_verified_in_a_few_requests(
     token = deployed.token()
     deployed.mint(token, PAYER, 1_000)
     hashes = [sent(deployed, token, MERCHANT, 1) for _ in range(50)]
-    read = EvmReader(NodeQuorum([node.url], 8453), Finality())
+    read = EvmReader(NodeQuorum([node.url], 8453), Acceptance("finalized"))
     read.heads()
     send, until = HttpClient.send, list[float]()
 

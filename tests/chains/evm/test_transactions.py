@@ -13,7 +13,7 @@ from eth_hash.auto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.chains.evm.fees import POLICIES, Fees, bump_fees
+from payments_core.chains.evm.fees import Fees, bump_fees
 from payments_core.chains.evm.transactions import (
     MAX_TRANSACTION_BYTES,
     InvalidTransaction,
@@ -23,8 +23,12 @@ from payments_core.chains.evm.transactions import (
     signing_hash,
 )
 from payments_core.chains.signatures import ORDER
+from payments_core.networks import shipped_networks
 from tests.chains.evm.nodes import ACCOUNTS, MERCHANT, Node, Refused, anvil_or_skip
 from tests.signers import sign_digest
+
+FEES = shipped_networks()[1].fees
+assert FEES is not None
 
 KEY = (7).to_bytes(32, "big")
 SENDER = Account.from_key(KEY).address
@@ -253,7 +257,7 @@ def test_a_node_replaces_a_stuck_transaction_by_a_bumped_one() -> None:
         before = Fees(9 * GWEI + 1, GWEI // 10 + 1)  # numbers that no eighth divides
         stuck = payment(node, max_fee=before.max_fee, max_priority_fee=before.max_priority_fee)
         old = sent(node, stuck)
-        new = bump_fees(before, base_fee=GWEI, priority=0, policy=POLICIES[1]).fees
+        new = bump_fees(before, base_fee=GWEI, priority=0, policy=FEES).fees
         with pytest.raises(Refused):  # anvil looks at the whole fee only, geth at both
             sent(node, attrs.evolve(stuck, max_priority_fee=new.max_priority_fee))
         fees = {"max_fee": new.max_fee, "max_priority_fee": new.max_priority_fee}

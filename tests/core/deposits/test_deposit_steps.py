@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.assets import WATCH_LIST
 from payments_core.deposits import lifecycle as deposits
 from payments_core.deposits.record import Deposit
 from payments_core.misdirected import lifecycle as sending_back
+from payments_core.networks import WATCH_LIST
 from tests.core.examples import NOW
 
 TOKEN = next(iter(WATCH_LIST))

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from payments_core.assets import Asset
 from payments_core.errors import AmountOutOfRange
 from payments_core.money import MAX_ATOMIC
+from payments_core.networks import Asset
 from payments_core.payments.fees import deduct_fee
 from payments_core.pricing.port import Estimate
 from payments_core.quotes.terms import (

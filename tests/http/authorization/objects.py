@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from payments_core.accounts.verification.simulated import SimulatedKyc
-from payments_core.assets import CHAINS
 from payments_core.chains.port import AddressSpec
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import FixedClock, format_iso
 from payments_core.credentials.keyring import KeyRing
+from payments_core.networks import CHAINS
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.tenants.authorization import Authority, Requirement

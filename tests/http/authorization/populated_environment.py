@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.accounts.capabilities.record import CapabilityActivation
-from payments_core.assets import asset_of
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.deposits.record import Deposit
 from payments_core.money import Atomic
+from payments_core.networks import asset_of
 from payments_core.onramps.record import (
     ONRAMP_NUMBER_SEAL,
     DepositInstructions,

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from docs.catalogs import extract_texts, read_catalog, render_updated
-from payments_core.assets import asset_of
+from payments_core.networks import asset_of
 from payments_core_http.pages.languages import (
     DEFAULT_LANGUAGE,
     LANGUAGES,

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from payments_core.assets import asset_of
 from payments_core.evolve import evolve
+from payments_core.networks import asset_of
 from tests.http.api_harness import ApiHarness
 from tests.http.seen import Seen
 from tests.quote_payer import ask_to_settle

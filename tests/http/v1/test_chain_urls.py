@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.assets import CHAINS
 from payments_core.chains.port import NetworkKind
+from payments_core.networks import CHAINS
 from payments_core_http.v1.chains.views import NOWHERE, supported_chain
 
 

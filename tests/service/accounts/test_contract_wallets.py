@@ -13,7 +13,6 @@ import pytest
 from payments_core.accounts.erc1271 import MAX_CHECK_MS
 from payments_core.accounts.record import Account, Wallet, WalletChallenge
 from payments_core.accounts.wallet_signatures import personal_digest
-from payments_core.assets import CHAINS
 from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
 from payments_core.chains.signatures import (
     MAX_CONTRACT_SIGNATURE_BYTES,
@@ -31,6 +30,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.networks import CHAINS
 from payments_core.service import PaymentsService
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.service.conftest import funded

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from payments_core.accounts.vaults.record import Vault
-from payments_core.assets import CHAINS, asset_of
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.chains.port import Contract
@@ -19,6 +18,7 @@ from payments_core.errors import (
     UnsupportedChain,
 )
 from payments_core.money import Atomic
+from payments_core.networks import CHAINS, asset_of
 from tests.service.deposit_harness import (
     OUTSIDE,
     POLYGON,

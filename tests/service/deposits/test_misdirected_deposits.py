@@ -9,7 +9,6 @@ import attrs
 import pytest
 
 from payments_core.accounts.record import Account
-from payments_core.assets import WATCH_LIST, Asset
 from payments_core.chains.port import (
     AddressSpec,
     Chain,
@@ -29,6 +28,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.money import Atomic
+from payments_core.networks import WATCH_LIST, Asset
 from tests.service.chains.test_chain_views import forgotten, look_through, waiting
 from tests.service.payments.receipts.test_misdirected import NAMES
 from tests.service.payments.refunds.test_refunds import restricted_key

@@ -5,11 +5,11 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from payments_core.assets import CHAINS
 from payments_core.chains.outbox.record import ReturnAddress
 from payments_core.chains.port import TransactionView
 from payments_core.deposits.record import Deposit
 from payments_core.money import Atomic
+from payments_core.networks import CHAINS
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.record import Payment
 from payments_core.payments.sends import NewSend
@@ -19,7 +19,7 @@ from tests.service.deposit_harness import DepositHarness, armed
 from tests.service.world import OTHER_WALLET, USDC, World, atomic
 
 OTHER_CHAIN = 137
-TWO_TOKENS = next(id for id, entry in CHAINS.items() if len(entry.assets) > 1)
+TWO_TOKENS = next(id for id, entry in CHAINS.items() if len(entry.tokens) > 1)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_a_payment_by_another_way_has_no_address_to_watch(memory_world: World) -
     assert list(scan_all(world.storage, ReturnAddress)) == []
 
 
-TOKENS = [asset.symbol for asset in CHAINS[TWO_TOKENS].assets]
+TOKENS = [asset.symbol for asset in CHAINS[TWO_TOKENS].tokens]
 
 
 @pytest.mark.parametrize("back", TOKENS)

@@ -9,7 +9,6 @@ from typing import Any
 
 import attrs
 
-from payments_core.assets import Asset
 from payments_core.banks.incoming import IncomingRail
 from payments_core.banks.port import BankRefused, BankUnavailable
 from payments_core.banks.simulated.arrivals import ArrivalOutcome, NewArrival, plan_notices
@@ -22,6 +21,7 @@ from payments_core.banks.simulated.incoming_records import (
 from payments_core.banks.simulated.records import SimulatedPayout
 from payments_core.chains.simulated.blocks import CONFIRMATIONS
 from payments_core.clock import DAY, HOUR, SECOND
+from payments_core.networks import Asset
 from payments_core.onramps.record import BankTransaction, OnrampAccount
 from payments_core.payments.destinations import ToBankAccount
 from payments_core.payments.record import Payment

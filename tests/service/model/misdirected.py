@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from payments_core.assets import token_of as find_token
 from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.deposits.record import Deposit
 from payments_core.engine.events import Event
 from payments_core.misdirected.record import SentBack
+from payments_core.networks import token_of as find_token
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from tests.service.model.index import Wrong

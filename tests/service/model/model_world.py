@@ -13,7 +13,6 @@ import attrs
 from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import PolicyTerms, Vault
-from payments_core.assets import Asset, asset_of, token_of
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.chains.simulated.failure_records import ArmedFailures
@@ -23,6 +22,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest
 from payments_core.engine.ports import Ports
 from payments_core.errors import PaymentsError
+from payments_core.networks import Asset, asset_of, token_of
 from payments_core.onramps.fields import NewOnrampAccount, NewOnrampDestination
 from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.record import Payment

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from payments_core.accounts.vaults.record import VaultBalance
-from payments_core.assets import CHAINS
 from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.chains.port import AddressSpec
 from payments_core.chains.simulated.records import (
@@ -16,6 +15,7 @@ from payments_core.chains.simulated.records import (
 )
 from payments_core.chains.simulated.transfers import FAUCET
 from payments_core.deposits.record import Deposit
+from payments_core.networks import CHAINS
 from payments_core.onramps.record import BankTransaction
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import PaymentOption
@@ -195,7 +195,7 @@ def reservations_are_covered(world: ModelWorld, index: ChainIndex, commit: Commi
         chain_id, symbol = balance.asset_id.split("/")
         if int(chain_id) in world.reorged_deeply or not balance.reserved:
             continue
-        token = next(a.address for a in CHAINS[int(chain_id)].assets if a.symbol == symbol)
+        token = next(a.address for a in CHAINS[int(chain_id)].tokens if a.symbol == symbol)
         vaults = world.vaults()
         address = vaults[balance.id.split("/")[0]]
         under_way = sum(

@@ -10,9 +10,9 @@ from msgspec import UNSET
 
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import PolicyTerms
-from payments_core.assets import Asset
 from payments_core.deposits.record import Deposit
 from payments_core.money import format_amount
+from payments_core.networks import Asset
 from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import ToAccount, ToWallet

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from payments_core.accounts.record import Settlement
-from payments_core.assets import CHAINS
 from payments_core.clock import HOUR
 from payments_core.engine.events import Event
 from payments_core.errors import (
@@ -17,6 +16,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.networks import CHAINS
 from payments_core.payments.destinations import ToAccount, ToPaymentAddress, ToWallet
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.receipts.record import Receipt

@@ -6,8 +6,8 @@ from itertools import count
 from typing import Any
 
 from payments_core.accounts.record import Account
-from payments_core.assets import Asset, asset_of
 from payments_core.chains.port import AddressSpec
+from payments_core.networks import Asset, asset_of
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.record import Payment

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.assets import asset_of
+from payments_core.networks import asset_of
 from payments_core.payments.destinations import ToWallet
 from payments_core.quotes.operations import QuoteDetails
 from payments_core.quotes.record import RouteDelivery

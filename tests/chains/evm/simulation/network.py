@@ -15,17 +15,17 @@ import attrs
 from eth_hash.auto import keccak
 
 from payments_core.addresses import encode_checksum_address
-from payments_core.assets import CHAINS
 from payments_core.chains.evm import abi
 from payments_core.chains.evm.addresses import Deployment, PurseKind, hash_id
 from payments_core.chains.evm.transactions import decode_signed
 from payments_core.clock import SECOND, Clock
+from payments_core.networks import CHAINS
 from tests.chains.evm.fake_node import hashed, padded
 
 CHAIN = 8453
 GWEI = 10**9
 QUIET_FEE = GWEI // 20
-TOKEN = CHAINS[CHAIN].assets[0].address
+TOKEN = CHAINS[CHAIN].tokens[0].address
 OTHER_TOKEN = "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 ADMIN = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"

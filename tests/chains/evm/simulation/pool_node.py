@@ -17,7 +17,6 @@ import msgspec
 from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm import quorum
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.finality import Finality
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.rpc import NodeRefused, Refusal, RpcCall
 from payments_core.chains.evm.signers import Signer
@@ -224,7 +223,7 @@ def connect(
     endpoints = NodeQuorum(urls, CHAIN, clock=clock_s)
     for endpoint, node in zip(endpoints._endpoints, nodes, strict=True):
         endpoint.node = node  # type: ignore[assignment]
-    chain = EvmChain(endpoints, network.deployment, signer, finality=Finality("finalized"))
+    chain = EvmChain(endpoints, network.deployment, signer)
     chain.bump_after_ms = BUMP_AFTER_MS
     return chain
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from payments_core.accounts.vaults.policy_rules import Spend, require_policy_allows
 from payments_core.accounts.vaults.record import AllowedDestination, Policy, PolicyTerms
-from payments_core.assets import Asset
 from payments_core.clock import DAY, format_iso, parse_iso
 from payments_core.errors import InvalidState, PolicyDenied, PolicyInactive
+from payments_core.networks import Asset
 from payments_core.payments.mandates import lifecycle as mandates
 from payments_core.payments.mandates.record import Mandate, Period
 from tests.core.examples import NOW, USDC

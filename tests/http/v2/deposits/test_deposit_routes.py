@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from payments_core.accounts.operations import NewAccount
-from payments_core.assets import CHAINS
 from payments_core.clock import format_iso
+from payments_core.networks import CHAINS
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
@@ -110,7 +110,7 @@ def test_a_deposit_is_shown_at_every_stage_exactly_as_the_contract_says(checkout
         "depositAddressId": issued["id"],
         "chainId": BASE,
         "assetSymbol": "USDC",
-        "tokenAddress": CHAINS[BASE].assets[0].address,
+        "tokenAddress": CHAINS[BASE].tokens[0].address,
         "amount": "5.00",
         "amountAtomic": "5000000",
         "status": "detected",

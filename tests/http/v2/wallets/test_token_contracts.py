@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from payments_core.assets import CHAINS
+from payments_core.networks import CHAINS
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
 from tests.http.payment_bodies import collect, create, mandate, receive, send
 
-TOKEN = CHAINS[BASE].assets[0].address
+TOKEN = CHAINS[BASE].tokens[0].address
 TO_TOKEN = {"type": "wallet", "address": TOKEN.lower()}
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import attrs
 import pytest
 
-from payments_core.assets import asset_of
 from payments_core.chains.outbox.inclusion import load_signed_versions
 from payments_core.chains.outbox.line import LINE_STEP, MAX_DROPPED
 from payments_core.chains.outbox.outbox import Outbox
@@ -25,6 +24,7 @@ from payments_core.chains.simulated.addresses import contract_address
 from payments_core.chains.simulated.calls import decode_call
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.engine.decision import WorkerAuthority
+from payments_core.networks import asset_of
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Transaction
 from tests.service.chain_harness import BASE, BOB, ChainHarness

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 import attrs
 import pytest
 
-from payments_core.assets import asset_of
 from payments_core.chains.outbox.inclusion import encode_signed, load_signed_versions
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import (
@@ -32,6 +31,7 @@ from payments_core.chains.port import (
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import MINUTE
 from payments_core.engine.decision import WorkerAuthority
+from payments_core.networks import asset_of
 from payments_core.storage.port import Storage
 from tests.service.chain_harness import BASE, BOB, ChainHarness
 from tests.service.world import write

@@ -9,7 +9,6 @@ from unittest.mock import Mock
 import attrs
 import pytest
 
-from payments_core.assets import asset_of
 from payments_core.chains.outbox.jobs import TransferJobs
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.owners import Doubt, OnUnsent, TransferToSend
@@ -33,6 +32,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import DependencyFailed
+from payments_core.networks import asset_of
 from payments_core.payments.paying.vault_transfer import FundingOwner
 from payments_core.payments.refunding.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner

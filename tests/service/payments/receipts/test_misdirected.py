@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.assets import CHAINS, WATCH_LIST, Asset, known_tokens
 from payments_core.chains.port import TransactionView
 from payments_core.errors import (
     InsufficientPermissions,
@@ -16,6 +15,7 @@ from payments_core.errors import (
     ReconciliationActionNotAllowed,
     ValidationFailed,
 )
+from payments_core.networks import CHAINS, WATCH_LIST, Asset, known_tokens
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.receipts.record import Receipt
 from tests.service.chains.test_chain_views import look_through

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 import pytest
 from msgspec import UNSET
 
-from payments_core.assets import CHAINS
 from payments_core.chains.port import AddressSpec
 from payments_core.errors import (
     DestinationNotAllowed,
@@ -19,6 +18,7 @@ from payments_core.errors import (
     ReconciliationActionNotAllowed,
     ValidationFailed,
 )
+from payments_core.networks import CHAINS
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.record import OFFRAMP_OWNER
@@ -56,7 +56,7 @@ UNKNOWN: Mapping[str, Callable[[World], str]] = {
     **{
         f"token {asset.id}": lambda world, asset=asset: asset.address  # type: ignore[misc]
         for entry in CHAINS.values()
-        for asset in entry.assets
+        for asset in entry.tokens
     },
     "another escrow": _other_escrow,
     "a deposit address": _deposit_address,
