@@ -32,7 +32,7 @@ from payments_core.chains.port import (
     UnsupportedByChain,
 )
 from payments_core.clock import Clock, FixedClock, SystemClock
-from payments_core.networks import ChainType, asset_of
+from payments_core.networks import ChainType, shipped_networks
 
 FINALITY_BLOCKS = 3
 MINT = encode_checksum_address(bytes(20))
@@ -243,7 +243,7 @@ def main() -> None:
     created = shop.payments.receive(order)
     payment = created.payment
     print(payment.status)
-    token = asset_of(base, "USDC").address
+    token = shipped_networks().find_asset(base, "USDC").address
     transfer(ledger, token, str(payment.escrow_address), 25_000_000)
     worker = service.worker("production")
     for _ in range(4):

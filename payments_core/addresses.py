@@ -7,15 +7,13 @@ EVM: EIP-55 checksummed. Solana: base58 of 32 bytes. Aptos: `0x` and 64 lower-ca
 from __future__ import annotations
 
 import re
+from typing import Literal
 
-from payments_core.networks import CHAINS, ChainType, known_tokens
+ChainType = Literal["evm", "solana", "aptos"]
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _EVM = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _APTOS = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
-_TOKENS = frozenset(
-    (entry.chain_type, asset.address) for id, entry in CHAINS.items() for asset in known_tokens(id)
-)
 
 
 class AddressError(ValueError):
@@ -27,26 +25,6 @@ def normalize_address(chain_type: ChainType, text: str) -> str:
     return {"evm": _normalize_evm, "solana": _normalize_solana, "aptos": _normalize_aptos}[
         chain_type
     ](text)
-
-
-def normalize_wallet_address(chain_type: ChainType, text: str) -> str:
-    """The canonical form of an address that somebody holds.
-
-    Raises AddressError, also for a token's own contract: what is sent there is lost.
-    """
-    address = normalize_address(chain_type, text)
-    if (chain_type, address) in _TOKENS:
-        raise AddressError("must not be the contract of a token")
-    return address
-
-
-def is_wallet_address(chain_type: ChainType, text: str) -> bool:
-    """Whether somebody may hold an address that a chain names: not zero, and no token's."""
-    try:
-        normalize_wallet_address(chain_type, text)
-    except AddressError:
-        return False
-    return True
 
 
 def identify_chain_type(text: str) -> ChainType:

@@ -305,7 +305,7 @@ class BackgroundJobs:
                 ReleaseOwner(vaults),
                 RefundOwner(vaults),
                 ReceiptReturnOwner(),
-                SweepOwner(chains),
+                SweepOwner(chains, self._ports.networks),
                 DepositReturnOwner(self._ports, chains),
                 ModuleStepOwner(chains, "deploying"),
                 ModuleStepOwner(chains, "enabling"),

@@ -14,9 +14,10 @@ from typing import Any, Literal
 
 import attrs
 
+from payments_core.addresses import AddressError, normalize_address
+from payments_core.addresses import ChainType as ChainType
 from payments_core.errors import UnsupportedAsset, UnsupportedChain
 
-ChainType = Literal["evm", "solana", "aptos"]
 Tag = Literal["latest", "safe", "finalized"]
 
 DEFAULT_CHAIN_ID = 8453
@@ -126,6 +127,11 @@ class Networks(Mapping[int, Network]):
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._by_id = {network.chain_id: network for network in networks}
+        self._tokens = frozenset(
+            (network.chain_type, token.address)
+            for network in self._by_id.values()
+            for token in self.list_tokens(network.chain_id)
+        )
 
     def __getitem__(self, chain_id: int) -> Network:
         return self._by_id[chain_id]
@@ -135,6 +141,11 @@ class Networks(Mapping[int, Network]):
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+    def name_network(self, chain_id: int) -> str:
+        """The network's name, for people; one that is no longer registered has its number."""
+        network = self._by_id.get(chain_id)
+        return f"chain {chain_id}" if network is None else network.name
 
     def find_network(self, chain_id: int) -> Network:
         """The registered network. Raises UnsupportedChain."""
@@ -157,6 +168,40 @@ class Networks(Mapping[int, Network]):
         network = self._by_id.get(chain_id)
         return () if network is None else (*network.tokens, *network.watch_list)
 
+    def list_symbols(self) -> frozenset[str]:
+        """The symbols of all tokens in which Payments can be made."""
+        return frozenset(token.symbol for one in self._by_id.values() for token in one.tokens)
+
+    def normalize_wallet_address(self, chain_type: ChainType, text: str) -> str:
+        """The canonical form of an address that somebody holds.
+
+        Raises AddressError, also for a token's own contract: what is sent there is lost.
+        """
+        address = normalize_address(chain_type, text)
+        if (chain_type, address) in self._tokens:
+            raise AddressError("must not be the contract of a token")
+        return address
+
+    def is_wallet_address(self, chain_type: ChainType, text: str) -> bool:
+        """Whether somebody may hold an address that a chain names: not zero, and no token's."""
+        try:
+            self.normalize_wallet_address(chain_type, text)
+        except AddressError:
+            return False
+        return True
+
+    def keep_served(self, chain_ids: Iterable[int]) -> Networks:
+        """The registry of a deployment: without the testnets that it does not serve."""
+        served = frozenset(chain_ids)
+        return Networks(
+            one for one in self._by_id.values() if not one.is_testnet or one.chain_id in served
+        )
+
+    def is_credited(self, token: Asset) -> bool:
+        """Whether Payments can be made in it; it is not one of the watch list."""
+        network = self._by_id.get(token.chain_id)
+        return network is not None and token in network.tokens
+
     def identify_token(self, chain_id: int, address: str) -> Asset | None:
         """The noticed token at an address, which may be of the watch list; None for any other."""
         return next((one for one in self.list_tokens(chain_id) if one.address == address), None)
@@ -167,6 +212,12 @@ def shipped_networks() -> Networks:
     """The networks of `networks.toml`, testnets included."""
     document = tomllib.loads(_SHIPPED.read_text(encoding="utf-8"))
     return Networks(_parse_network(int(number), table) for number, table in document.items())
+
+
+def pin_token(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored document with its token, which earlier releases looked up by its symbol."""
+    token = shipped_networks().find_token(document["chain_id"], document["asset_symbol"])
+    return {**document, "token_address": token.address, "decimals": token.decimals}
 
 
 def _parse_network(chain_id: int, table: Mapping[str, Any]) -> Network:
@@ -190,21 +241,10 @@ def _choose(assets: Iterable[Asset], chain_id: int, symbol: str) -> Asset:
     raise UnsupportedAsset(chain_id, symbol)
 
 
-CHAINS = Networks(one for one in shipped_networks().values() if not one.is_testnet)
-
-WATCH_LIST = tuple(token for network in CHAINS.values() for token in network.watch_list)
-
 READABLE_USDC: Mapping[ChainType, Asset] = {
-    "evm": CHAINS[137].tokens[0],
     "solana": Asset(0, "USDC", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", 6),
     "aptos": Asset(
         0, "USDC", "0xbae207659db88bea0cbead6da0ed00aac12edcdda169e591cd41c94180b46f3b", 6
     ),
 }
-"""The USDC whose balance a wallet shows, by chain type; 0 if the chain's number is our own."""
-
-chain_entry = CHAINS.find_network
-asset_of = CHAINS.find_asset
-token_of = CHAINS.find_token
-known_tokens = CHAINS.list_tokens
-find_token = CHAINS.identify_token
+"""The USDC of the types that are only read: their networks have numbers of an operator's own."""

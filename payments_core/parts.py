@@ -105,7 +105,9 @@ class Parts:
         """A partner's users; each has a vault on every chain."""
         self.account_directory: Final = AccountDirectory(ports)
         """Accounts by username, payment address or wallet address."""
-        self.address_balances: Final = AddressBalances(chains, remote_calls, providers.pricing)
+        self.address_balances: Final = AddressBalances(
+            ports.networks, chains, remote_calls, providers.pricing
+        )
         """Balances of any address, ours or not."""
         self.wallets: Final = Wallets(ports, chains, remote_calls, settings.service_name)
         """The wallets that accounts have proven to hold, and the challenges to prove it."""

@@ -17,7 +17,7 @@ from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import NotFound
-from payments_core.networks import CHAINS
+from payments_core.networks import Networks, shipped_networks
 from payments_core.parts import Parts
 from payments_core.passed_objects import require_passed
 from payments_core.plain_calls import call_plainly, require_plain_function
@@ -65,6 +65,8 @@ class PaymentsService:
 
     settings: Settings
     """The settings of the deployment."""
+    networks: Networks
+    """The networks that are known, by their chain id; not all of them are served."""
     chains: Mapping[int, Chain]
     """The served chains, by their number; any other number raises ChainUnavailable."""
     tenants: Tenants
@@ -98,6 +100,7 @@ class PaymentsService:
         pricing: Pricing | None = None,
         router: Router | None = None,
         telemetry: Telemetry = NOOP_TELEMETRY,
+        networks: Networks | None = None,
         waits: Waits = NO_WAITS,
     ) -> None:
         require_passed(
@@ -126,6 +129,7 @@ class PaymentsService:
         )
         if clock is None:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
+        self.networks = (networks or shipped_networks()).keep_served(chains or ())
         ports = self._make_ports(storage, key_ring, clock, entropy, telemetry)
         self._sandbox_chains: Mapping[int, SandboxChain] = {}
         if chains is None:
@@ -174,6 +178,7 @@ class PaymentsService:
             response_retention_ms=self.settings.idempotency_retention_ms,
             guarded_clock=GuardedClock(clock, self._clock_guard),
             versions=self.settings.versions,
+            networks=self.networks,
         )
 
     def __repr__(self) -> str:
@@ -239,7 +244,7 @@ class PaymentsService:
     def _catch_up(self) -> None:
         """A sandbox's time does not go back, also if the machine's does."""
         if self._sandbox_chains and isinstance(self.parts.ports.clock, SandboxClock):
-            self.parts.ports.clock.catch_up()
+            self.parts.ports.clock.catch_up(self._sandbox_chains)
 
     def check_ready(self) -> None:
         """Return if the storage answers and has room for writes, and hanging jobs have left a
@@ -268,4 +273,4 @@ class PaymentsService:
 
 
 def _make_simulated_chains(ports: Ports) -> dict[int, SimulatedChain]:
-    return {chain_id: SimulatedChain(chain_id, ports) for chain_id in CHAINS}
+    return {chain_id: SimulatedChain(chain_id, ports) for chain_id in ports.networks}

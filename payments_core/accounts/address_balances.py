@@ -24,9 +24,12 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.evolve import evolve
-from payments_core.networks import CHAINS, READABLE_USDC, Asset, ChainType
+from payments_core.networks import READABLE_USDC, Asset, ChainType, Networks
 from payments_core.pricing.port import Pricing, PricingUnavailable
 from payments_core.tenants.authorization import Authority
+
+MAIN_CHAINS: Mapping[ChainType, int] = {"evm": 137}
+"""The chain whose USDC a wallet shows, by chain type; of the others the first that is served."""
 
 
 @attrs.frozen
@@ -66,9 +69,14 @@ class AddressBalances:
     """Reads balances of addresses."""
 
     def __init__(
-        self, chains: Mapping[int, Chain], calls: RemoteCalls, pricing: Mapping[str, Pricing]
+        self,
+        networks: Networks,
+        chains: Mapping[int, Chain],
+        calls: RemoteCalls,
+        pricing: Mapping[str, Pricing],
     ) -> None:
         """`pricing` has the source of prices of each mode that has one."""
+        self._networks = networks
         self._chains = chains
         self._calls = calls
         self._pricing = pricing
@@ -105,7 +113,7 @@ class AddressBalances:
             holder,
             chain_type,
             tuple(
-                ValuedBalance(one, _chain_name(one.asset, chain_type), _to_cents(value))
+                ValuedBalance(one, self._name_chain(one.asset, chain_type), _to_cents(value))
                 for one, value in zip(held, values, strict=True)
             ),
             int(sum((value for value in values if value is not None), Fraction(0)) * 100),
@@ -115,11 +123,8 @@ class AddressBalances:
         """Every served chain of a type, with its tokens."""
         for number in sorted(self._chains):
             chain = self._chains[number]
-            if chain.chain_type != chain_type:
-                continue
-            entry = CHAINS.get(number)
-            usdc = evolve(READABLE_USDC[chain_type], chain_id=number)
-            yield chain, entry.tokens if entry is not None else (usdc,)
+            if chain.chain_type == chain_type:
+                yield chain, self._list_tokens(chain)
 
     def read(self, authority: Authority, chain_type: ChainType, address: str) -> AddressBalance:
         """The balance of an address.
@@ -145,11 +150,23 @@ class AddressBalances:
         raise NotFound("vault")
 
     def _find_chain(self, chain_type: ChainType) -> tuple[Chain, Asset]:
-        known = READABLE_USDC[chain_type]
         for chain in self._chains.values():
-            if chain.chain_type == chain_type and known.chain_id in (0, chain.chain_id):
-                return chain, evolve(known, chain_id=chain.chain_id)
+            main = MAIN_CHAINS.get(chain_type, chain.chain_id)
+            if chain.chain_type == chain_type and chain.chain_id == main:
+                return chain, self._list_tokens(chain)[0]
         raise CapabilityNotActive(f"reading balances on {chain_type}")
+
+    def _list_tokens(self, chain: Chain) -> tuple[Asset, ...]:
+        """The tokens of a chain; of one that is only read, and not registered, its USDC."""
+        network = self._networks.get(chain.chain_id)
+        if network is not None:
+            return network.tokens
+        usdc = READABLE_USDC.get(chain.chain_type)
+        return () if usdc is None else (evolve(usdc, chain_id=chain.chain_id),)
+
+    def _name_chain(self, asset: Asset, chain_type: ChainType) -> str:
+        network = self._networks.get(asset.chain_id)
+        return chain_type.capitalize() if network is None else network.name
 
     def _ask(self, authority: Authority, chain: Chain, asset: Asset, holder: str) -> AddressBalance:
         [found] = self._ask_all(authority, chain, (asset,), holder)
@@ -182,8 +199,3 @@ def _value_of(found: AddressBalance, price: Decimal | None) -> Fraction | None:
 
 def _to_cents(value: Fraction | None) -> int | None:
     return None if value is None else int(value * 100)
-
-
-def _chain_name(asset: Asset, chain_type: ChainType) -> str:
-    entry = CHAINS.get(asset.chain_id)
-    return entry.name if entry is not None else chain_type.capitalize()

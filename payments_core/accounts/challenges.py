@@ -5,7 +5,7 @@ from __future__ import annotations
 from payments_core.accounts.record import WalletChallenge
 from payments_core.clock import MINUTE, format_iso
 from payments_core.errors import FieldError
-from payments_core.networks import CHAINS, ChainType
+from payments_core.networks import ChainType, Networks
 
 CHALLENGE_TTL_MS = 10 * MINUTE
 
@@ -15,13 +15,13 @@ NONCE_BYTES = 16
 CHAIN_NAMES = {"evm": "EVM", "solana": "Solana", "aptos": "Aptos"}
 
 
-def challenge_text(challenge: WalletChallenge, service: str, app: str) -> str:
+def challenge_text(challenge: WalletChallenge, service: str, app: str, networks: Networks) -> str:
     """The text that the wallet shows and signs: account, service, chain and validity.
 
     `service` and `app` are names that people know; they cannot add lines of their own.
     """
     wallet = f"{challenge.address} ({CHAIN_NAMES[challenge.chain_type]})"
-    on_chain = () if challenge.chain_id is None else (f"Chain: {_name_chain(challenge.chain_id)}",)
+    on_chain = () if challenge.chain_id is None else (_name_chain(challenge.chain_id, networks),)
     return "\n".join(
         (
             f"{_to_one_line(service)} asks you to prove that this wallet is yours.",
@@ -45,9 +45,9 @@ def find_chain_faults(chain_type: ChainType, chain_id: int | None) -> list[Field
     return [FieldError("chain_id", "is for EVM wallets only")]
 
 
-def _name_chain(chain_id: int) -> str:
-    entry = CHAINS.get(chain_id)
-    return str(chain_id) if entry is None else f"{entry.name} ({chain_id})"
+def _name_chain(chain_id: int, networks: Networks) -> str:
+    network = networks.get(chain_id)
+    return f"Chain: {chain_id}" if network is None else f"Chain: {network.name} ({chain_id})"
 
 
 def _to_one_line(name: str) -> str:

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from payments_core.accounts.wallet_signatures import ContractClaim
 from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
-from payments_core.clock import SECOND, Clock, Instant
+from payments_core.clock import SECOND, Instant
+from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed
-from payments_core.networks import CHAINS
 
 MAX_CHECK_MS = 10 * SECOND
 """No chain is asked after this time; the chain that is being asked has its own time-outs."""
@@ -25,10 +25,11 @@ MAX_CHECK_MS = 10 * SECOND
 class ContractSignatureChecker:
     """Asks the chains whether a contract accepts a signature."""
 
-    def __init__(self, chains: Mapping[int, Chain], clock: Clock, calls: RemoteCalls) -> None:
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain], calls: RemoteCalls) -> None:
+        self._networks = ports.networks
         self._chains = chains
         self._calls = calls
-        self._clock = clock
+        self._clock = ports.clock
 
     def find_accepting_chains(
         self, claim: ContractClaim, environment_id: str, chain_id: int | None = None
@@ -72,7 +73,7 @@ class ContractSignatureChecker:
 
     def _evm_chains(self) -> Iterator[Chain]:
         """In the order of the registry; then the others, by their numbers."""
-        order = {chain_id: place for place, chain_id in enumerate(CHAINS)}
+        order = {chain_id: place for place, chain_id in enumerate(self._networks)}
         for chain_id in sorted(self._chains, key=lambda id: (order.get(id, len(order)), id)):
             if self._chains[chain_id].chain_type == "evm":
                 yield self._chains[chain_id]

@@ -23,7 +23,7 @@ from payments_core.accounts.usernames import require_usable, username_key
 from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.accounts.vaults.provisioning import new_vault
 from payments_core.accounts.vaults.record import Vault
-from payments_core.addresses import AddressError, normalize_wallet_address
+from payments_core.addresses import AddressError
 from payments_core.chains.port import Chain
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -40,7 +40,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.evolve import evolve
-from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, ChainType, asset_of
+from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, ChainType, Networks
 from payments_core.storage import documents
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
@@ -115,6 +115,7 @@ class Accounts:
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
@@ -131,9 +132,9 @@ class Accounts:
         authority = require_room(authority)
         if new.username is not None:
             require_usable(new.username)
-        wallets = _normalize_wallets(new.wallets)
+        wallets = _normalize_wallets(new.wallets, self._networks)
         if new.settlement is not None:
-            asset_of(new.settlement.chain_id, new.settlement.asset_symbol)
+            self._networks.find_asset(new.settlement.chain_id, new.settlement.asset_symbol)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[AccountDetails]:
@@ -282,7 +283,7 @@ class Accounts:
         Payments made before keep theirs. Raises NotFound, AccountSuspended for a closed account,
         UnsupportedChain, UnsupportedAsset.
         """
-        asset_of(settlement.chain_id, settlement.asset_symbol)
+        self._networks.find_asset(settlement.chain_id, settlement.asset_symbol)
 
         def change(account: Account) -> Account:
             return evolve(_require_not_closed(account), settlement=settlement)
@@ -308,7 +309,7 @@ class Accounts:
             current = _require_not_closed(account).settlement or DEFAULT_SETTLEMENT
             chosen = current.chain_id if chain_id is None else chain_id
             wanted = Settlement(chain_id=chosen, asset_symbol=asset_symbol or current.asset_symbol)
-            asset_of(wanted.chain_id, wanted.asset_symbol)
+            self._networks.find_asset(wanted.chain_id, wanted.asset_symbol)
             return evolve(account, settlement=wanted)
 
         return self._apply_change(authority, account_id, change, idempotency_key)
@@ -389,14 +390,14 @@ def _require_not_closed(account: Account) -> Account:
     return account
 
 
-def _normalize_wallets(given: Sequence[NewWallet]) -> list[NewWallet]:
+def _normalize_wallets(given: Sequence[NewWallet], networks: Networks) -> list[NewWallet]:
     """The wallets with addresses in canonical form. Raises ValidationFailed with every error."""
     faults: list[FieldError] = []
     wallets: list[NewWallet] = []
     seen: set[tuple[str, str]] = set()
     for place, wallet in enumerate(given):
         try:
-            address = normalize_wallet_address(wallet.chain_type, wallet.address)
+            address = networks.normalize_wallet_address(wallet.chain_type, wallet.address)
         except AddressError as error:
             faults.append(FieldError(f"wallets[{place}].address", str(error)))
             continue

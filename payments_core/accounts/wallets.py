@@ -29,7 +29,7 @@ from payments_core.accounts.wallet_signatures import (
     contract_claim,
     find_signature_faults,
 )
-from payments_core.addresses import AddressError, normalize_wallet_address
+from payments_core.addresses import AddressError
 from payments_core.chains.port import Chain
 from payments_core.clock import DAY, Instant
 from payments_core.engine.decision import Decision, lock_shared
@@ -88,10 +88,11 @@ class Wallets:
         self, ports: Ports, chains: Mapping[int, Chain], calls: RemoteCalls, service_name: str
     ) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
-        self._contract_wallets = ContractSignatureChecker(chains, ports.clock, calls)
+        self._contract_wallets = ContractSignatureChecker(ports, chains, calls)
         self._entropy = ports.entropy
         self._service_name = service_name
 
@@ -114,7 +115,7 @@ class Wallets:
         """
         authority = require_room(authority)
         try:
-            address = normalize_wallet_address(chain_type, address)
+            address = self._networks.normalize_wallet_address(chain_type, address)
         except AddressError as error:
             raise ValidationFailed.at("address", str(error)) from None
         if faults := find_chain_faults(chain_type, chain_id):
@@ -137,7 +138,8 @@ class Wallets:
                 created_at=now,
                 expires_at=now + CHALLENGE_TTL_MS,
             )
-            text = challenge_text(unsaid, self._service_name, authority.environment.app_name)
+            app_name = authority.environment.app_name
+            text = challenge_text(unsaid, self._service_name, app_name, self._networks)
             challenge = evolve(unsaid, message=text)
             return Decision(
                 challenge, inserts=(challenge,), deletes=_find_stale_challenges(tx, account_id, now)
@@ -211,7 +213,7 @@ class Wallets:
         """
         authority = require_room(authority)
         try:
-            address = normalize_wallet_address(wallet.chain_type, wallet.address)
+            address = self._networks.normalize_wallet_address(wallet.chain_type, wallet.address)
         except AddressError as error:
             raise ValidationFailed.at("address", str(error)) from None
         wallet = evolve(wallet, address=address)

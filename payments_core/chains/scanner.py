@@ -25,7 +25,6 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.recurring import ensure_recurring
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
-from payments_core.networks import known_tokens
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     DIRECTORY,
@@ -141,6 +140,7 @@ class Scanner:
         """`filter_known` return the recipients that are ours. `on_transfers` receive the transfers
         to these, `on_reorg` the first and the last block that a reorg undid."""
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.guarded_clock
         self._chains = chains
@@ -227,7 +227,7 @@ class Scanner:
         latest = chain.heads().latest.number
         first = max(0, latest - chain.max_scan_blocks)
         self._notify_listeners(
-            chain_id, chain.scan(_token_addresses(chain_id), recipients, first, latest)
+            chain_id, chain.scan(self._token_addresses(chain_id), recipients, first, latest)
         )
 
     def _filter_known(self, transfers: Sequence[ScannedTransfer]) -> tuple[ScannedTransfer, ...]:
@@ -272,7 +272,7 @@ class Scanner:
         # Remembered before they are scanned: a reorg in between then shows at the next scan.
         landmarks = self._choose_landmarks(chain, tip, last, heads)
         blocks = last - tip
-        everybody = chain.scan(_token_addresses(chain.chain_id), None, tip + 1, last)
+        everybody = chain.scan(self._token_addresses(chain.chain_id), None, tip + 1, last)
         transfers = self._filter_known(everybody)
         if len(transfers) > MAX_OWN_TRANSFERS:  # one scan must end before its lease
             transfers = _take_whole_blocks(transfers)
@@ -318,7 +318,7 @@ class Scanner:
         end = min(heads.final.number, tip, begin + span)
         missed: tuple[ScannedTransfer, ...] = ()
         if begin < end:
-            tokens = _token_addresses(chain.chain_id)
+            tokens = self._token_addresses(chain.chain_id)
             ours = self._filter_known(chain.scan(tokens, None, begin + 1, end))
             missed = leave_out_known(ours, cursor.found)
             if len(missed) > MAX_OWN_TRANSFERS:
@@ -368,6 +368,9 @@ class Scanner:
             for on_transfers in self._transfers_listeners:
                 on_transfers(chain_id, transfers)
 
+    def _token_addresses(self, chain_id: int) -> tuple[str, ...]:
+        return tuple(token.address for token in self._networks.list_tokens(chain_id))
+
     def _id(self, chain_id: int) -> str:
         return _cursor_id(self._mode, chain_id)
 
@@ -394,10 +397,6 @@ def _next_span(chain: Chain, span: int, blocks: int, held: int) -> int | None:
         return max(1, blocks * TARGET_TRANSFERS // held)
     wider = span if held > TARGET_TRANSFERS // 4 else 2 * span
     return wider if wider < chain.max_scan_blocks else None
-
-
-def _token_addresses(chain_id: int) -> tuple[str, ...]:
-    return tuple(asset.address for asset in known_tokens(chain_id))
 
 
 def _take_whole_blocks(transfers: tuple[ScannedTransfer, ...]) -> tuple[ScannedTransfer, ...]:

@@ -16,7 +16,7 @@ from payments_core.chains.port import (
 from payments_core.deposits.lifecycle import IncomingTransfer
 from payments_core.deposits.record import Deposit
 from payments_core.money import Atomic
-from payments_core.networks import find_token
+from payments_core.networks import Networks
 
 
 @attrs.frozen
@@ -31,7 +31,7 @@ class DepositObservation:
     final_height: int
 
 
-def observe_deposit(chain: Chain, deposit: Deposit) -> DepositObservation:
+def observe_deposit(chain: Chain, deposit: Deposit, networks: Networks) -> DepositObservation:
     """Ask the chain for a deposit's transfer.
 
     A node that does not know it, for example a lagging one, proves nothing: a transfer is gone
@@ -39,7 +39,7 @@ def observe_deposit(chain: Chain, deposit: Deposit) -> DepositObservation:
     """
     heads = chain.heads()
     view = chain.transaction(deposit.transaction_hash)
-    seen = None if view is None else _observe_transaction(deposit, view, heads)
+    seen = None if view is None else _observe_transaction(deposit, view, heads, networks)
     if seen is not None:
         return seen
     if deposit.block_hash is not None:
@@ -50,15 +50,15 @@ def observe_deposit(chain: Chain, deposit: Deposit) -> DepositObservation:
 
 
 def incoming_transfer_of(
-    chain_id: int, transaction_hash: str, block: Block, log: TransferLog
+    networks: Networks, chain_id: int, transaction_hash: str, block: Block, log: TransferLog
 ) -> IncomingTransfer | None:
     """The transfer; None if it is of zero or of a token that nobody knows."""
-    asset = find_token(chain_id, log.token_address)
+    asset = networks.identify_token(chain_id, log.token_address)
     if asset is None or log.amount_atomic == 0:
         return None
     return IncomingTransfer(
-        chain_id=chain_id,
-        asset_symbol=asset.symbol,
+        asset=asset,
+        is_misdirected=not networks.is_credited(asset),
         amount=Atomic(log.amount_atomic),
         sender=log.sender,
         address=log.recipient,
@@ -71,13 +71,13 @@ def incoming_transfer_of(
 
 
 def _observe_transaction(
-    deposit: Deposit, view: TransactionView, heads: Heads
+    deposit: Deposit, view: TransactionView, heads: Heads, networks: Networks
 ) -> DepositObservation | None:
     """The transfer at the deposit's place in the transaction, if it is of worth."""
     logs = [log for log in view.logs if log.position == deposit.position]
     if view.block is None or not logs:
         return None
-    incoming = incoming_transfer_of(deposit.chain_id, view.hash, view.block, logs[0])
+    incoming = incoming_transfer_of(networks, deposit.chain_id, view.hash, view.block, logs[0])
     if incoming is None:
         return None
     expectation = ExpectedTransfer(deposit.chain_id, logs[0].token_address, deposit.address)

@@ -53,6 +53,7 @@ class DepositDiscovery:
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain], mode: str) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
@@ -121,7 +122,7 @@ class DepositDiscovery:
         """Write the transfers of a transaction that are of worth, with their places in it."""
         assert view.block is not None
         for log in view.logs if view.succeeded else ():
-            incoming = incoming_transfer_of(chain_id, view.hash, view.block, log)
+            incoming = incoming_transfer_of(self._networks, chain_id, view.hash, view.block, log)
             if incoming is None:
                 continue
             for partition, issued in addresses.get(incoming.address, {}).items():
@@ -263,7 +264,7 @@ def _choose_address(chain_id: int, issued: Sequence[AnyDepositAddress]) -> AnyDe
 
 def _find_deposit(snapshot: Snapshot, incoming: IncomingTransfer) -> Deposit | None:
     key = (
-        incoming.chain_id,
+        incoming.asset.chain_id,
         incoming.transaction_hash,
         incoming.position,
         incoming.address,

@@ -20,6 +20,7 @@ from payments_core.evolve import evolve
 from payments_core.misdirected import lifecycle as sending_back
 from payments_core.misdirected.record import SentBack
 from payments_core.money import Atomic
+from payments_core.networks import Asset
 
 DEPOSIT = StateMachine(
     "deposit",
@@ -110,10 +111,13 @@ DEPOSIT = StateMachine(
 
 @attrs.frozen(kw_only=True)
 class IncomingTransfer:
-    """A transfer to a deposit address as the chain shows it, and the block that it is in."""
+    """A transfer to a deposit address as the chain shows it, and the block that it is in.
 
-    chain_id: int
-    asset_symbol: str
+    One that `is_misdirected` is of a token that no account is credited with.
+    """
+
+    asset: Asset
+    is_misdirected: bool
     amount: Atomic
     sender: str
     address: str
@@ -152,8 +156,8 @@ def detect(
         id=id,
         account_id=address.account_id,
         deposit_address_id=address.id,
-        chain_id=incoming.chain_id,
-        asset_symbol=incoming.asset_symbol,
+        chain_id=incoming.asset.chain_id,
+        **_token_fields(incoming),
         amount=incoming.amount,
         sender=incoming.sender,
         address=incoming.address,
@@ -173,10 +177,19 @@ def detect(
     return Step(deposit, _build_event(row.emits, deposit))
 
 
+def _token_fields(incoming: IncomingTransfer) -> dict[str, Any]:
+    return {
+        "asset_symbol": incoming.asset.symbol,
+        "token_address": incoming.asset.address,
+        "decimals": incoming.asset.decimals,
+        "is_misdirected": incoming.is_misdirected,
+    }
+
+
 def is_same(deposit: Deposit, incoming: IncomingTransfer) -> bool:
     """Whether the chain still shows the deposit's transfer, in any block."""
-    return (deposit.asset_symbol, deposit.amount, deposit.sender) == (
-        incoming.asset_symbol,
+    return (deposit.asset, deposit.amount, deposit.sender) == (
+        incoming.asset,
         incoming.amount,
         incoming.sender,
     )
@@ -186,7 +199,7 @@ def with_location(deposit: Deposit, incoming: IncomingTransfer) -> Deposit:
     """The deposit as the chain shows it now."""
     return evolve(
         deposit,
-        asset_symbol=incoming.asset_symbol,
+        **_token_fields(incoming),
         amount=incoming.amount,
         sender=incoming.sender,
         log_index=incoming.log_index,

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
-from payments_core.addresses import AddressError, is_wallet_address, normalize_wallet_address
+from payments_core.addresses import AddressError
 from payments_core.chains.outbox.record import OutboundTransfer, send_job
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
@@ -91,6 +91,7 @@ class Deposits:
         service's."""
         self._find_own = find_own
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
@@ -282,7 +283,7 @@ class Deposits:
         if text is UNSET:
             return None
         try:
-            address = normalize_wallet_address(chain.chain_type, text)
+            address = self._networks.normalize_wallet_address(chain.chain_type, text)
         except AddressError as error:
             raise ValidationFailed.at("destination", str(error)) from None
         if address == vault:  # which can pay this token only by such a return
@@ -293,7 +294,7 @@ class Deposits:
 
     def _find_payable(self, partition: str, chain: Chain, sender: str) -> frozenset[str]:
         """The sender, if somebody holds its address; a chain may name anybody."""
-        is_held = is_wallet_address(chain.chain_type, sender)
+        is_held = self._networks.is_wallet_address(chain.chain_type, sender)
         return frozenset((sender,) if is_held else ()) - self._find_own(partition, [sender])
 
     def _find_left(self, partition: str, chain: Chain, deposit: Deposit) -> int:
@@ -305,7 +306,7 @@ class Deposits:
             return deposit.amount
         try:
             with self._calls.acquire("chain", partition):
-                seen = observe_deposit(chain, deposit)
+                seen = observe_deposit(chain, deposit, self._networks)
                 if seen.incoming is None or not seen.is_final:
                     raise ChainUnavailable("it does not show a deposit that was final")
                 return find_left(chain, deposit, seen.final_height)
@@ -342,7 +343,7 @@ class Deposits:
             chain = self._chains[deposit.chain_id]
             try:
                 with self._calls.acquire("chain", partition):
-                    seen = observe_deposit(chain, deposit)
+                    seen = observe_deposit(chain, deposit, self._networks)
                     if seen.incoming is None or not seen.is_final:
                         continue
                     amount = _find_sweepable(chain, deposit, seen.final_height)

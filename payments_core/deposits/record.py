@@ -12,8 +12,8 @@ from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.misdirected.record import SentBack
 from payments_core.money import Atomic, atomic
-from payments_core.networks import WATCH_LIST, Asset, ChainType, token_of
-from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
+from payments_core.networks import Asset, ChainType, pin_token, shipped_networks
+from payments_core.storage.records import Collection, Document, Index, Lookup, Record, Unique
 
 REORGED = "reorged"
 """The failure of a deposit whose block was undone."""
@@ -47,6 +47,13 @@ AnyDepositAddress = DepositAddress | ReturnAddress
 """Where deposits arrive: at an account's own address, or at one that has paid for its vault."""
 
 
+def _pin_token(document: Document) -> Document:
+    """The token was found by its symbol in a table of the code, which had the watch list too."""
+    shipped, pinned = shipped_networks(), pin_token(document)
+    token = shipped.find_token(pinned["chain_id"], pinned["asset_symbol"])
+    return {**pinned, "is_misdirected": not shipped.is_credited(token)}
+
+
 @attrs.frozen(kw_only=True, slots=False)
 class Deposit(Record):
     """One transfer to a deposit address, counted exactly once.
@@ -56,9 +63,9 @@ class Deposit(Record):
     `block_number` is the height where it was last seen; without `block_hash` it is not there now.
     `sweep_id` is our transfer of it to the vault. `failure` says why it failed: `reorged`, or
     the reason for which the sweep failed. While it is `watched` there is a job that follows it.
-    A token that is not credited is `rejected`, with the reason; `sent_back` is its way back, if
-    that was requested. `returned_from` is the transfer out of the vault whose recipient has sent it
-    back, if one has.
+    A token of the watch list is misdirected: no account is credited with it. It is
+    `rejected`, with the reason; `sent_back` is its way back, if that was requested. `returned_from`
+    is the transfer out of the vault whose recipient has sent it back, if one has.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -86,8 +93,8 @@ class Deposit(Record):
         ),
         uniques=(Unique("log", _LOG),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),
-        schema=3,
-        upgrades={1: dict, 2: dict},
+        schema=4,
+        upgrades={1: dict, 2: dict, 3: _pin_token},
         oldest_reader=1,
     )
 
@@ -95,6 +102,9 @@ class Deposit(Record):
     deposit_address_id: str
     chain_id: int
     asset_symbol: str
+    token_address: str
+    decimals: int
+    is_misdirected: bool = False
     amount: Atomic = attrs.field(converter=atomic)
     sender: str
     address: str
@@ -121,12 +131,7 @@ class Deposit(Record):
     @property
     def asset(self) -> Asset:
         """The token that arrived."""
-        return token_of(self.chain_id, self.asset_symbol)
-
-    @property
-    def is_misdirected(self) -> bool:
-        """Whether its token is one of the watch list, which no account is credited with."""
-        return self.asset in WATCH_LIST
+        return Asset(self.chain_id, self.asset_symbol, self.token_address, self.decimals)
 
     @property
     def contract(self) -> Contract:

@@ -31,6 +31,7 @@ from payments_core.deposits import lifecycle
 from payments_core.deposits.chain_view import observe_deposit
 from payments_core.deposits.record import Deposit
 from payments_core.engine.decision import Decision
+from payments_core.networks import Networks
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
@@ -81,8 +82,9 @@ class SweepOwner:
     watch_kind = WATCH_SWEEP
     on_unsent = None
 
-    def __init__(self, chains: Mapping[int, Chain]) -> None:
+    def __init__(self, chains: Mapping[int, Chain], networks: Networks) -> None:
         self._chains = chains
+        self._networks = networks
 
     def find_to_send(self, record: Deposit) -> TransferToSend | None:
         """Find the sweep to send; None if it was withdrawn, since the deposit was reorged out."""
@@ -107,11 +109,17 @@ class SweepOwner:
         """A deposit may meanwhile have another sweep, so the job names its own."""
         return TransferToWatch(job.arguments["sweepId"])
 
+    def _is_swept(self, deposit: Deposit, height: int) -> bool:
+        """Whether the deposit is final, and nothing is left at its address then."""
+        chain = self._chains[deposit.chain_id]
+        seen = observe_deposit(chain, deposit, self._networks)
+        if seen.incoming is None or not seen.is_final:
+            return False
+        return find_left(chain, deposit, height) == 0
+
     def read_chain(self, partition: str, record: Deposit, outcome: TransferOutcome) -> bool:
         """Whether a failed sweep settles its deposit: somebody else has swept."""
-        return outcome.reason is not None and _is_swept(
-            self._chains[record.chain_id], record, outcome.height
-        )
+        return outcome.reason is not None and self._is_swept(record, outcome.height)
 
     def lock(self, tx: Transaction, record: Deposit, outgoing_id: str) -> Deposit | None:
         """The deposit, if it still waits for this sweep."""
@@ -144,14 +152,6 @@ class SweepOwner:
         if deposit.status != "settled" or deposit.sweep_id != outgoing.id:
             return Decision(None)
         return lifecycle.reverse_settlement(deposit, reason, now=now).as_decision()
-
-
-def _is_swept(chain: Chain, deposit: Deposit, height: int) -> bool:
-    """Whether the deposit is final, and nothing is left at its address then."""
-    seen = observe_deposit(chain, deposit)
-    if seen.incoming is None or not seen.is_final:
-        return False
-    return find_left(chain, deposit, height) == 0
 
 
 def _lock_deposit(tx: Transaction, deposit_id: str) -> Deposit:

@@ -45,6 +45,7 @@ class DepositWatch:
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
@@ -59,7 +60,7 @@ class DepositWatch:
         chain = self._chains.get(deposit.chain_id)
         scanned = get_scanned_height(self._storage, authority.mode, deposit.chain_id)
         try:
-            observation = None if chain is None else observe_deposit(chain, deposit)
+            observation = None if chain is None else observe_deposit(chain, deposit, self._networks)
         except ChainUnavailable:
             observation = None
         if chain is None or observation is None:

@@ -12,6 +12,7 @@ from payments_core.engine.committer import Committer
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import Entropy, system_entropy
+from payments_core.networks import Networks, shipped_networks
 from payments_core.storage.port import Storage
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 
@@ -24,7 +25,7 @@ class Ports:
     time and randomness. `guarded_clock` is the same clock, for writers and for claims of jobs: it
     raises StorageUnavailable while the machine's clock is wrong. `identifiers` issues ids,
     `key_ring` seals secrets and `tokens` seals what browsers carry. `telemetry` receives reports.
-    `versions` are the dated contracts.
+    `versions` are the dated contracts, and `networks` the registry.
     Chains are not among them: an operation that reads or moves funds takes them as a separate
     argument.
     """
@@ -39,6 +40,7 @@ class Ports:
     tokens: Tokens
     telemetry: Telemetry
     versions: Versions
+    networks: Networks
 
     @classmethod
     def over(
@@ -52,9 +54,12 @@ class Ports:
         response_retention_ms: int = RETENTION_MS,
         guarded_clock: Clock | None = None,
         versions: Versions | None = None,
+        networks: Networks | None = None,
     ) -> Ports:
-        """The ports over a storage, with their own committer. `guarded_clock` is `clock` unless
-        given."""
+        """The ports over a storage, with their own committer.
+
+        Unless given, `guarded_clock` is `clock`, and `networks` are the shipped mainnets.
+        """
         guarded_clock = guarded_clock or clock
         identifiers = Identifiers(clock, entropy)
         return cls(
@@ -75,4 +80,5 @@ class Ports:
             tokens=Tokens(key_ring),
             telemetry=telemetry,
             versions=versions or Versions(),
+            networks=shipped_networks().keep_served(()) if networks is None else networks,
         )

@@ -9,7 +9,7 @@ import attrs
 
 from payments_core.accounts.bank_accounts.fields import FieldRequirement
 from payments_core.errors import FieldError
-from payments_core.networks import CHAINS
+from payments_core.networks import Networks
 from payments_core.validation.fields import Address, AssetSymbol, ChainId
 
 
@@ -40,13 +40,14 @@ def find_onramp_faults(type: str, address: str | None) -> list[FieldError]:
     return []
 
 
-def onramp_field_requirements() -> Iterator[FieldRequirement]:
+def onramp_field_requirements(networks: Networks) -> Iterator[FieldRequirement]:
     """The fields of a new on-ramp bank account, for a partner's form."""
-    symbols = {asset.symbol for chain in CHAINS.values() for asset in chain.tokens}
     yield FieldRequirement(name="currency", required=True, values=("usd",))
     yield FieldRequirement(name="destination.type", required=True, values=("vault", "wallet"))
     yield FieldRequirement(name="destination.chain_id", required=True, type="integer")
     yield FieldRequirement(
-        name="destination.asset_symbol", required=True, values=tuple(sorted(symbols))
+        name="destination.asset_symbol",
+        required=True,
+        values=tuple(sorted(networks.list_symbols())),
     )
     yield FieldRequirement(name="destination.address", required=False, min_length=1, max_length=128)

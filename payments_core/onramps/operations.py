@@ -22,7 +22,7 @@ from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import MAX_ONRAMPS, Account
 from payments_core.accounts.vaults.record import Vault
-from payments_core.addresses import AddressError, normalize_wallet_address
+from payments_core.addresses import AddressError
 from payments_core.banks.account_numbers import mask_account_number
 from payments_core.banks.incoming import (
     INCOMING_RAILS,
@@ -40,7 +40,6 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import InvalidState, NotFound, ResourceConflict, ValidationFailed
 from payments_core.evolve import evolve
-from payments_core.networks import asset_of
 from payments_core.onramps.fields import (
     NewOnrampAccount,
     NewOnrampDestination,
@@ -95,6 +94,7 @@ class OnrampAccounts:
         self, ports: Ports, banks: Mapping[str, FundingBank], destinations: Destinations
     ) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._key_ring = ports.key_ring
@@ -117,7 +117,7 @@ class OnrampAccounts:
             reasons=found.reasons,
             rails=() if found.reasons else INCOMING_RAILS,
             vaults=found.vaults,
-            fields=tuple(onramp_field_requirements()),
+            fields=tuple(onramp_field_requirements(self._networks)),
         )
 
     @once_per_key
@@ -287,20 +287,22 @@ class OnrampAccounts:
         self, authority: Authority, account_id: str, new: NewOnrampDestination
     ) -> OnrampDestination:
         """The destination as it is stored."""
-        asset = asset_of(new.chain_id, new.asset_symbol)
+        asset = self._networks.find_asset(new.chain_id, new.asset_symbol)
         chain = self._destinations.require_chain(asset)
         if new.type == "vault" or new.address is None:
             address = chain.derive(AddressSpec(authority.partition, "vault", account_id))
         else:
             self._destinations.reject_own_address(authority.partition, new.address)
             try:
-                address = normalize_wallet_address(chain.chain_type, new.address)
+                address = self._networks.normalize_wallet_address(chain.chain_type, new.address)
             except AddressError as error:
                 raise ValidationFailed.at("destination.address", str(error)) from None
         return OnrampDestination(
             type=new.type,
             chain_id=asset.chain_id,
             asset_symbol=asset.symbol,
+            token_address=asset.address,
+            decimals=asset.decimals,
             address=address,
         )
 

@@ -10,8 +10,8 @@ import attrs
 from payments_core.banks.incoming import IncomingRail
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.networks import Asset, asset_of
-from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
+from payments_core.networks import Asset, pin_token
+from payments_core.storage.records import Collection, Document, Index, Lookup, Record, Unique
 
 OnrampAccountStatus = Literal["pending", "active", "rejected", "disabled"]
 BankTransactionStatus = Literal[
@@ -33,12 +33,19 @@ class OnrampDestination:
     type: Literal["vault", "wallet"]
     chain_id: int
     asset_symbol: str
+    token_address: str
+    decimals: int
     address: str
 
     @property
     def asset(self) -> Asset:
         """The asset that is credited."""
-        return asset_of(self.chain_id, self.asset_symbol)
+        return Asset(self.chain_id, self.asset_symbol, self.token_address, self.decimals)
+
+
+def _pin_token(document: Document) -> Document:
+    """The asset was found by its symbol in a table of the code."""
+    return {**document, "destination": pin_token(document["destination"])}
 
 
 @attrs.frozen(kw_only=True)
@@ -72,6 +79,9 @@ class OnrampAccount(Record):
         columns={"account_id": str, "bank_key": str, "created_at": int},
         indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
         lookups=(Lookup("by_bank_key", ("bank_key",)),),
+        schema=2,
+        upgrades={1: _pin_token},
+        oldest_reader=1,
     )
 
     account_id: str
@@ -134,8 +144,8 @@ class BankTransaction(Record):
             Index("by_incoming", key=("incoming_id",)),
         ),
         uniques=(Unique("incoming", ("incoming_id",)),),
-        schema=2,
-        upgrades={1: dict},
+        schema=3,
+        upgrades={1: dict, 2: _pin_token},
         oldest_reader=1,
     )
 

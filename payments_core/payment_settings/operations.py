@@ -26,6 +26,7 @@ class PartnerPaymentSettings:
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
 
@@ -51,7 +52,7 @@ class PartnerPaymentSettings:
         0 for settings that were never set. Raises ValidationFailed with every error, and
         ResourceConflict if the settings have changed since that version.
         """
-        terms = validate_terms(terms, authority.mode)
+        terms = validate_terms(terms, authority.mode, self._networks)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[PaymentSettings]:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
-from payments_core.addresses import AddressError, normalize_wallet_address
+from payments_core.addresses import AddressError
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.money import MoneyError, format_amount, parse_amount
-from payments_core.networks import CHAINS
+from payments_core.networks import Networks
 from payments_core.payment_settings.origins import find_origin_fault, find_url_fault
 from payments_core.payment_settings.record import (
     AMOUNT_DECIMALS,
@@ -43,13 +43,13 @@ _INVISIBLE = re.compile(
 )
 
 
-def validate_terms(terms: PaymentTerms, mode: str) -> PaymentTerms:
+def validate_terms(terms: PaymentTerms, mode: str, networks: Networks) -> PaymentTerms:
     """The terms in canonical form. Raises ValidationFailed with every error.
 
     In the sandbox origins and URLs may be http on the machine's own addresses.
     """
     local = mode == "sandbox"
-    symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.tokens}
+    symbols = networks.list_symbols()
     faults = [
         *_validate_items("allowed_origins", terms.allowed_origins, _origin_check(local)),
         *_validate_items(
@@ -58,13 +58,13 @@ def validate_terms(terms: PaymentTerms, mode: str) -> PaymentTerms:
             _membership_check(PAYMENT_METHODS, "method"),
             minimum=1,
         ),
-        *_validate_items("chains", terms.chains, _membership_check(CHAINS, "chain"), minimum=1),
+        *_validate_items("chains", terms.chains, _membership_check(networks, "chain"), minimum=1),
         *_validate_items("assets", terms.assets, _membership_check(symbols, "asset"), minimum=1),
         *_validate_range("expires_in_s", terms.expires_in_s, *EXPIRY_RANGE_S),
         *_validate_range("monitoring_s", terms.monitoring_s, *MONITORING_RANGE_S),
         *_validate_range("tolerance_bps", terms.tolerance_bps, 0, MAX_TOLERANCE_BPS),
         *_validate_range("fee_bps", terms.fee_bps, 0, MAX_FEE_BPS),
-        *_validate_confirmations(terms),
+        *_validate_confirmations(terms, networks),
         *_validate_url("success_url", terms.success_url, local),
         *_validate_url("cancel_url", terms.cancel_url, local),
         *_validate_branding(terms.branding, local),
@@ -73,7 +73,7 @@ def validate_terms(terms: PaymentTerms, mode: str) -> PaymentTerms:
     maximum = _parse_amount_limit("max_amount", terms.max_amount, faults)
     if minimum is not None and maximum is not None and minimum > maximum:
         faults.append(FieldError("max_amount", "must not be less than the minimum amount"))
-    wallets = _parse_wallets(terms.allowed_destinations, faults)
+    wallets = _parse_wallets(terms.allowed_destinations, networks, faults)
     if faults:
         raise ValidationFailed(tuple(faults))
     return evolve(
@@ -116,10 +116,10 @@ def _validate_range(path: str, value: int, minimum: int, maximum: int) -> Iterat
         yield FieldError(path, f"must be {minimum} to {maximum}")
 
 
-def _validate_confirmations(terms: PaymentTerms) -> Iterator[FieldError]:
+def _validate_confirmations(terms: PaymentTerms, networks: Networks) -> Iterator[FieldError]:
     for chain_id, count in terms.confirmations.items():
         path = f"confirmations.{chain_id}"
-        if chain_id not in CHAINS:
+        if chain_id not in networks:
             yield FieldError(path, "is not a supported chain")
         else:
             yield from _validate_range(path, count, 1, MAX_CONFIRMATIONS)
@@ -157,7 +157,7 @@ def _parse_amount_limit(path: str, text: str | None, faults: list[FieldError]) -
 
 
 def _parse_wallets(
-    items: Sequence[AllowedWallet], faults: list[FieldError]
+    items: Sequence[AllowedWallet], networks: Networks, faults: list[FieldError]
 ) -> tuple[AllowedWallet, ...]:
     """The wallets with canonical addresses; an invalid one is left out."""
     path = "allowed_destinations"
@@ -166,12 +166,13 @@ def _parse_wallets(
         return ()
     wallets: list[AllowedWallet] = []
     for place, item in enumerate(items):
-        entry = CHAINS.get(item.chain_id)
+        entry = networks.get(item.chain_id)
         if entry is None:
             faults.append(FieldError(f"{path}[{place}].chain_id", "is not a supported chain"))
             continue
         try:
-            wallet = evolve(item, address=normalize_wallet_address(entry.chain_type, item.address))
+            address = networks.normalize_wallet_address(entry.chain_type, item.address)
+            wallet = evolve(item, address=address)
         except AddressError as error:
             faults.append(FieldError(f"{path}[{place}].address", str(error)))
             continue

@@ -69,6 +69,8 @@ def draft_payment(
         external_user_id=destination.external_user_id,
         chain_id=asset.chain_id,
         asset_symbol=asset.symbol,
+        token_address=asset.address,
+        decimals=asset.decimals,
         amount=payee.amount,
         destination=destination,
         escrow_address=None,

@@ -10,9 +10,7 @@ from payments_core.accounts.record import Account
 from payments_core.accounts.usernames import payee_key
 from payments_core.addresses import (
     AddressError,
-    is_wallet_address,
     normalize_address,
-    normalize_wallet_address,
 )
 from payments_core.banks.rails import Rail
 from payments_core.banks.texts import AchReference, WireMessage
@@ -29,7 +27,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.networks import Asset, chain_entry
+from payments_core.networks import Asset
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import OFFRAMP_OWNER, Destination, Payment, PurgedPayment
 from payments_core.storage.lookups import locate_with_damaged
@@ -105,6 +103,7 @@ class Destinations:
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._chains = chains
 
     def resolve_recipient_id(self, authority: Authority, wanted: DestinationRequest) -> str | None:
@@ -177,10 +176,10 @@ class Destinations:
         and others from a token's own contract. So a sender is checked like a destination that a
         caller names; one that fails is unknown, and a refund then needs a destination.
         """
-        chain_type = chain_entry(payment.chain_id).chain_type
+        chain_type = self._networks.find_network(payment.chain_id).chain_type
         senders = {paid.address for paid in payment.paid_by}
         senders |= {receipt.sender} if receipt is not None else set()
-        held = {one for one in senders if is_wallet_address(chain_type, one)}
+        held = {one for one in senders if self._networks.is_wallet_address(chain_type, one)}
         return frozenset(held - {payment.destination.address} - self.find_own(partition, held))
 
     def require_own_escrow(self, partition: str, payment: Payment, chain_id: int) -> None:
@@ -200,7 +199,8 @@ class Destinations:
         Raises ValidationFailed, DestinationNotAllowed.
         """
         try:
-            address = normalize_wallet_address(chain_entry(payment.chain_id).chain_type, text)
+            chain_type = self._networks.find_network(payment.chain_id).chain_type
+            address = self._networks.normalize_wallet_address(chain_type, text)
         except AddressError as error:
             raise ValidationFailed.at("destination", str(error)) from None
         if address == payment.destination.address:  # it would come back to the recipient
@@ -238,7 +238,7 @@ class Destinations:
         chain = self.require_chain(asset)
         if isinstance(wanted, ToWallet):
             try:
-                address = normalize_wallet_address(chain.chain_type, wanted.address)
+                address = self._networks.normalize_wallet_address(chain.chain_type, wanted.address)
             except AddressError as error:
                 raise ValidationFailed.at("destination.address", str(error)) from None
             return Destination(type="wallet", address=address)

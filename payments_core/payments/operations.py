@@ -20,7 +20,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.evolve import evolve
-from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
+from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, Networks
 from payments_core.payment_settings.origins import find_url_fault
 from payments_core.payment_settings.record import (
     READ_SETTINGS,
@@ -118,6 +118,7 @@ class Payments:
 
     def __init__(self, ports: Ports, destinations: Destinations, links: Links) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._destinations = destinations
@@ -140,7 +141,7 @@ class Payments:
 
         def resolve_payee(tx: Transaction, terms: PaymentTerms) -> Payee:
             recipient = self._destinations.lock_recipient(tx, authority, recipient_id)
-            asset = choose_asset(new.chain_id, new.asset_symbol, recipient)
+            asset = choose_asset(self._networks, new.chain_id, new.asset_symbol, recipient)
             amount = parse_positive_amount(new.amount, asset)
             destination = self._destinations.resolve_destination(
                 authority, new.destination, recipient, asset
@@ -355,7 +356,9 @@ class Payments:
         return self._committer.commit(authority, decide, idempotent=idempotency_key, reads=reads)
 
 
-def choose_asset(chain_id: int | None, symbol: str | None, recipient: Account | None) -> Asset:
+def choose_asset(
+    networks: Networks, chain_id: int | None, symbol: str | None, recipient: Account | None
+) -> Asset:
     """The requested asset, else the recipient's preference, else the default.
 
     Raises UnsupportedChain, UnsupportedAsset.
@@ -365,7 +368,7 @@ def choose_asset(chain_id: int | None, symbol: str | None, recipient: Account | 
         chain_id = settlement.chain_id if settlement else DEFAULT_CHAIN_ID
     if symbol is None:
         symbol = settlement.asset_symbol if settlement else DEFAULT_SYMBOL
-    return asset_of(chain_id, symbol)
+    return networks.find_asset(chain_id, symbol)
 
 
 def _load_payment(snapshot: Snapshot, payment_id: str) -> Payment:

@@ -13,7 +13,7 @@ from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
 from payments_core.money import ZERO, Atomic, Money, atomic
-from payments_core.networks import Asset, asset_of
+from payments_core.networks import Asset, pin_token
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.fees import compute_fee
 from payments_core.payments.journal.record import JournalBalances
@@ -76,6 +76,8 @@ class PaymentRoute:
     key: str
     chain_id: int
     asset_symbol: str
+    token_address: str
+    decimals: int
     address: str
     amount: Atomic = attrs.field(converter=atomic)
     expected: Atomic = attrs.field(converter=atomic)
@@ -88,7 +90,7 @@ class PaymentRoute:
     @property
     def asset(self) -> Asset:
         """The asset that the recipient gets."""
-        return asset_of(self.chain_id, self.asset_symbol)
+        return Asset(self.chain_id, self.asset_symbol, self.token_address, self.decimals)
 
     def minimum_for(self, paid: int) -> int:
         """The minimum that the recipient may get for the amount paid to the router."""
@@ -139,6 +141,12 @@ def _join_option_ids(document: Document) -> Document:
     rest = {name: value for name, value in document.items() if name != "direct_option_ids"}
     lists = (document.get(name, ()) for name in ("option_ids", "direct_option_ids"))
     return {**rest, "option_ids": list(merge(*lists))}
+
+
+def _pin_tokens(document: Document) -> Document:
+    """Assets were found by their symbols in a table of the code."""
+    route = document.get("route")
+    return pin_token({**document, "route": None if route is None else pin_token(route)})
 
 
 @attrs.frozen(kw_only=True)
@@ -214,8 +222,9 @@ class Payment(Record):
             Index("by_session", key=("session_id",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
-        schema=6,
-        upgrades={1: dict, 2: dict, 3: dict, 4: dict, 5: _join_option_ids},
+        schema=7,
+        upgrades={1: dict, 2: dict, 3: dict, 4: dict, 5: _join_option_ids, 6: _pin_tokens},
+        oldest_reader=6,
     )
 
     intent: Intent = "receive"
@@ -225,6 +234,8 @@ class Payment(Record):
     external_user_id: str | None = None
     chain_id: int
     asset_symbol: str
+    token_address: str
+    decimals: int
     amount: Atomic = attrs.field(converter=atomic)
     received: Atomic = attrs.field(default=ZERO, converter=atomic)
     counted: Atomic = attrs.field(default=ZERO, converter=atomic)
@@ -279,7 +290,7 @@ class Payment(Record):
     @property
     def asset(self) -> Asset:
         """The asset of every amount."""
-        return asset_of(self.chain_id, self.asset_symbol)
+        return Asset(self.chain_id, self.asset_symbol, self.token_address, self.decimals)
 
     @property
     def sent_to(self) -> str | None:

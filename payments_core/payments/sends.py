@@ -90,6 +90,7 @@ class Sends:
         self, ports: Ports, destinations: Destinations, vaults: Vaults, payouts: PayoutCreation
     ) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._destinations = destinations
@@ -113,7 +114,7 @@ class Sends:
             lambda snapshot: snapshot.get(Account, recipient_id) if recipient_id else None,
         )
         chain_id = new.chain_id or new.destination_chain_id
-        asset = choose_asset(chain_id, new.asset_symbol, preferring)
+        asset = choose_asset(self._networks, chain_id, new.asset_symbol, preferring)
         if new.destination_chain_id not in (None, asset.chain_id):
             raise DestinationNotAllowed("it is on another chain than the source")
         self._destinations.require_chain(asset)

@@ -20,7 +20,7 @@ from payments_core.clock import MINUTE, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.networks import Asset, chain_entry
+from payments_core.networks import ChainType
 from payments_core.payments import routing
 from payments_core.payments.details import lock_payment
 from payments_core.payments.record import Payment, PaymentRoute
@@ -146,7 +146,7 @@ class RouteJobs:
         if progress.state == "returned":
             return self._prove_return(payment, route, progress.transaction_hash)
         asset = route.asset
-        hash = _parse_hash(asset, progress.transaction_hash)
+        hash = _parse_hash(self._chains[asset.chain_id].chain_type, progress.transaction_hash)
         paid = payment.released - payment.fee
         wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.destination.address)
         logs = self._find_final_logs(wanted, hash)
@@ -169,7 +169,7 @@ class RouteJobs:
     def _prove_return(self, payment: Payment, route: PaymentRoute, named: str) -> _Proof | None:
         assert payment.escrow_address is not None
         asset = payment.asset
-        hash = _parse_hash(asset, named)
+        hash = _parse_hash(self._chains[asset.chain_id].chain_type, named)
         if hash in route.return_hashes:
             return None
         wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.escrow_address)
@@ -211,13 +211,13 @@ class RouteJobs:
         return all(one.record.payment_id == payment.id for one in counted)
 
 
-def _parse_hash(asset: Asset, text: str) -> str:
+def _parse_hash(chain_type: ChainType, text: str) -> str:
     """A hash that a router names, in its canonical form: what is counted once is compared by it.
 
     Nodes take a hash in any letters. Raises RouterUnavailable.
     """
     try:
-        return canonical_hash(chain_entry(asset.chain_id).chain_type, text)
+        return canonical_hash(chain_type, text)
     except HashError as error:
         raise RouterUnavailable(f"a transaction's hash {error}") from error
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.addresses import AddressError, normalize_address, normalize_wallet_address
+from payments_core.addresses import AddressError, normalize_address
 from payments_core.chains.port import AddressSpec
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.decision import Decision
@@ -30,7 +30,7 @@ from payments_core.errors import (
 )
 from payments_core.evolve import evolve
 from payments_core.money import format_amount
-from payments_core.networks import Asset, chain_entry
+from payments_core.networks import Asset
 from payments_core.payment_settings.record import (
     DEFAULT_SETTINGS,
     SETTINGS_ID,
@@ -103,6 +103,7 @@ class Quotes:
     ) -> None:
         """`pricing` and `routers` map each mode to its source of prices and its router, if any."""
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._payments = payments
         self._destinations = destinations
@@ -189,7 +190,8 @@ class Quotes:
         Raises NotFound for an address that is neither, UnsupportedChain, ValidationFailed.
         """
         try:
-            canonical = normalize_address(chain_entry(chain_id).chain_type, deposit_address)
+            chain_type = self._networks.find_network(chain_id).chain_type
+            canonical = normalize_address(chain_type, deposit_address)
         except AddressError as error:
             raise ValidationFailed.at("deposit_address", str(error)) from None
         issued = [
@@ -222,7 +224,7 @@ class Quotes:
             settings = snapshot.get(PaymentSettings, SETTINGS_ID) or DEFAULT_SETTINGS
             payer = _load_account(snapshot, new.user_id)
             recipient = _load_account(snapshot, recipient_id)
-            return resolve_exchange(new, payer, recipient, settings.terms.fee_bps)
+            return resolve_exchange(self._networks, new, payer, recipient, settings.terms.fee_bps)
 
         exchange = self._storage.read(authority.partition, load)
         for asset in (exchange.source, exchange.destination):
@@ -290,6 +292,8 @@ class Quotes:
             key=quote_id,
             chain_id=destination.chain_id,
             asset_symbol=destination.symbol,
+            token_address=destination.address,
+            decimals=destination.decimals,
             address=self._check_route_address(
                 authority.partition, exchange.source, escrow, address
             ),
@@ -304,7 +308,8 @@ class Quotes:
         It is checked like one that a caller names, since funds go there. Raises DependencyFailed.
         """
         try:
-            address = normalize_wallet_address(chain_entry(source.chain_id).chain_type, text)
+            chain_type = self._networks.find_network(source.chain_id).chain_type
+            address = self._networks.normalize_wallet_address(chain_type, text)
         except AddressError as error:
             _log.critical("ALARM: the router names %r, which nobody can hold", text)
             raise DependencyFailed("router", retryable=False) from error
@@ -325,10 +330,14 @@ def _make_quote(id: str, payment: Payment, exchange: Exchange, offer: _Offer) ->
         payer_address=exchange.payer_address,
         source_chain_id=source.chain_id,
         source_symbol=source.symbol,
+        source_token_address=source.address,
+        source_decimals=source.decimals,
         input=terms.input,
         input_usd=value_in_usd(terms.input, source, offer.usd.get(source.id)),
         destination_chain_id=destination.chain_id,
         destination_symbol=destination.symbol,
+        destination_token_address=destination.address,
+        destination_decimals=destination.decimals,
         output=terms.output,
         output_usd=value_in_usd(terms.output, destination, offer.usd.get(destination.id)),
         minimum=terms.minimum,

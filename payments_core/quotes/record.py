@@ -8,11 +8,22 @@ import attrs
 
 from payments_core.clock import SECOND, Instant
 from payments_core.money import Atomic, atomic
-from payments_core.networks import Asset, asset_of
-from payments_core.storage.records import Collection, Index, Lookup, Record
+from payments_core.networks import Asset, pin_token
+from payments_core.storage.records import Collection, Document, Index, Lookup, Record
 
 QUOTE_LIFETIME_S = 15 * 60
 QUOTE_LIFETIME_MS = QUOTE_LIFETIME_S * SECOND
+
+
+def _pin_tokens(document: Document) -> Document:
+    """Assets were found by their symbols in a table of the code."""
+    found = dict(document)
+    for side in ("source", "destination"):
+        named = {"chain_id": found[f"{side}_chain_id"], "asset_symbol": found[f"{side}_symbol"]}
+        token = pin_token(named)
+        found[f"{side}_token_address"] = token["token_address"]
+        found[f"{side}_decimals"] = token["decimals"]
+    return found
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -33,6 +44,9 @@ class Quote(Record):
             Index("by_deposit_address", key=("deposit_address",)),
             Index("by_created", order=("created_at",), descending=True),
         ),
+        schema=2,
+        upgrades={1: _pin_tokens},
+        oldest_reader=1,
     )
 
     payment_id: str
@@ -41,10 +55,14 @@ class Quote(Record):
     payer_address: str | None = None
     source_chain_id: int
     source_symbol: str
+    source_token_address: str
+    source_decimals: int
     input: Atomic = attrs.field(converter=atomic)
     input_usd: str | None = None
     destination_chain_id: int
     destination_symbol: str
+    destination_token_address: str
+    destination_decimals: int
     output: Atomic = attrs.field(converter=atomic)
     output_usd: str | None = None
     minimum: Atomic = attrs.field(converter=atomic)
@@ -57,12 +75,22 @@ class Quote(Record):
     @property
     def source(self) -> Asset:
         """The asset that the payer sends."""
-        return asset_of(self.source_chain_id, self.source_symbol)
+        return Asset(
+            self.source_chain_id,
+            self.source_symbol,
+            self.source_token_address,
+            self.source_decimals,
+        )
 
     @property
     def destination(self) -> Asset:
         """The asset that the recipient gets."""
-        return asset_of(self.destination_chain_id, self.destination_symbol)
+        return Asset(
+            self.destination_chain_id,
+            self.destination_symbol,
+            self.destination_token_address,
+            self.destination_decimals,
+        )
 
 
 @attrs.frozen(kw_only=True, slots=False)

@@ -9,11 +9,11 @@ from msgspec import Meta
 
 from payments_core.accounts.operations import DEFAULT_SETTLEMENT
 from payments_core.accounts.record import Account, Settlement
-from payments_core.addresses import AddressError, normalize_wallet_address
+from payments_core.addresses import AddressError
 from payments_core.amounts import parse_positive_amount
 from payments_core.errors import AmountOutOfRange, UnsupportedAsset, ValidationFailed
 from payments_core.money import MAX_ATOMIC
-from payments_core.networks import DEFAULT_SYMBOL, Asset, asset_of, chain_entry
+from payments_core.networks import DEFAULT_SYMBOL, Asset, Networks
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.destinations import DestinationRequest
 from payments_core.validation.faults import require_exactly_one
@@ -81,7 +81,11 @@ def require_one_payer_and_amount(new: NewQuote) -> None:
 
 
 def resolve_exchange(
-    new: NewQuote, payer: Account | None, recipient: Account | None, fee_bps: int
+    networks: Networks,
+    new: NewQuote,
+    payer: Account | None,
+    recipient: Account | None,
+    fee_bps: int,
 ) -> Exchange:
     """The resolved request.
 
@@ -89,16 +93,17 @@ def resolve_exchange(
     """
     chosen, wanted = _preference_of(payer), _preference_of(recipient)
     source = find_asset(
+        networks,
         chosen.chain_id if new.source_chain_id is None else new.source_chain_id,
         new.source_chain_token,
     )
-    destination = asset_of(
+    destination = networks.find_asset(
         wanted.chain_id if new.destination_chain_id is None else new.destination_chain_id,
         wanted.asset_symbol if new.destination_token is None else new.destination_token,
     )
     return Exchange(
         payer_account_id=payer.id if payer else None,
-        payer_address=_parse_payer(new.source_address, source),
+        payer_address=_parse_payer(networks, new.source_address, source),
         recipient=recipient,
         source=source,
         destination=destination,
@@ -107,9 +112,9 @@ def resolve_exchange(
     )
 
 
-def find_asset(chain_id: int, name: str) -> Asset:
+def find_asset(networks: Networks, chain_id: int, name: str) -> Asset:
     """A token of a chain by its symbol or address. Raises UnsupportedChain, UnsupportedAsset."""
-    for asset in chain_entry(chain_id).tokens:
+    for asset in networks.find_network(chain_id).tokens:
         if name == asset.symbol or name.lower() == asset.address.lower():
             return asset
     raise UnsupportedAsset(chain_id, name)
@@ -119,11 +124,12 @@ def _preference_of(account: Account | None) -> Settlement:
     return (account.settlement if account else None) or DEFAULT_SETTLEMENT
 
 
-def _parse_payer(address: str | None, source: Asset) -> str | None:
+def _parse_payer(networks: Networks, address: str | None, source: Asset) -> str | None:
     if address is None:
         return None
     try:
-        return normalize_wallet_address(chain_entry(source.chain_id).chain_type, address)
+        chain_type = networks.find_network(source.chain_id).chain_type
+        return networks.normalize_wallet_address(chain_type, address)
     except AddressError as error:
         raise ValidationFailed.at("source_address", str(error)) from None
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from payments_core.chains.simulated.blocks import block_time
 from payments_core.chains.simulated.records import SimulatedChainState, SimulatedTime
 from payments_core.clock import MINUTE, SECOND, Clock, Instant, SystemClock
 from payments_core.evolve import evolve
-from payments_core.networks import CHAINS
 from payments_core.storage.port import (
     SIMULATED,
     CommitUnknown,
@@ -49,13 +49,13 @@ class SandboxClock:
         if row is not None:
             self._ahead_ms = max(self._ahead_ms, row.ahead_ms)
 
-    def catch_up(self) -> None:
-        """Continue at the newest block of the simulated chains, if that is far ahead of this clock.
+    def catch_up(self, chain_ids: Iterable[int]) -> None:
+        """Continue at the newest block of these chains, if that is far ahead of this clock.
 
         The machine's clock was ahead when the block came. Until its time is reached again, no block
         would come, no transfer become final and no job fall due.
         """
-        chains = [Get(SimulatedChainState, str(chain_id)) for chain_id in CHAINS]
+        chains = [Get(SimulatedChainState, str(chain_id)) for chain_id in chain_ids]
         states = self._storage.fetch(SIMULATED, *chains)
         newest = max((block_time(state, state.highest) for state in states if state), default=0)
         behind_ms = newest - self.now()

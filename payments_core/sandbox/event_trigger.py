@@ -17,7 +17,7 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ValidationFailed
-from payments_core.networks import WATCH_LIST
+from payments_core.networks import Networks
 from payments_core.payments.events import identify
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Intent, Payment
@@ -55,6 +55,7 @@ class EventTrigger:
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
 
     @once_per_key
@@ -84,7 +85,7 @@ class EventTrigger:
             lambda snapshot: _load_subject(snapshot, event, account_id, payment_id),
         )
         account = subject.account
-        payload = _make_payload(event, subject, id_sequence)
+        payload = _make_payload(event, subject, id_sequence, self._networks)
         new_event = NewEvent(
             name,
             payload,
@@ -102,12 +103,14 @@ class EventTrigger:
         )
 
 
-def _make_payload(event: EventType, subject: _Subject, id_sequence: IdSequence) -> dict[str, Any]:
+def _make_payload(
+    event: EventType, subject: _Subject, id_sequence: IdSequence, networks: Networks
+) -> dict[str, Any]:
     """The catalogue's sample, with what is known of the subject in place of made-up values."""
     payload = event.make_payload(id_sequence.issue)
     if subject.payment is not None:
         payload = _scale(payload, subject.payment.amount)
-    known = _collect_facts(event, subject)
+    known = _collect_facts(event, subject, networks)
     return {field: known.get(field, value) for field, value in payload.items()}
 
 
@@ -119,7 +122,7 @@ def _scale(payload: Mapping[str, Any], amount: int) -> dict[str, Any]:
     }
 
 
-def _collect_facts(event: EventType, subject: _Subject) -> dict[str, Any]:
+def _collect_facts(event: EventType, subject: _Subject, networks: Networks) -> dict[str, Any]:
     """The values of payload fields that the resources know."""
     facts: dict[str, Any] = {}
     if payment := subject.payment:
@@ -131,7 +134,7 @@ def _collect_facts(event: EventType, subject: _Subject) -> dict[str, Any]:
         if event.name == "payment.created" and payment.intent != "receive":
             facts["status"] = "processing"  # it begins with the vault's funds reserved
         if "tokenAddress" in event.fields:
-            facts |= _find_watched_token(payment.chain_id)
+            facts |= _find_watched_token(payment.chain_id, networks)
     if (option := subject.option) and option.funding_operation_id is not None:
         facts |= {"optionId": option.id, "fundingOperationId": option.funding_operation_id}
     if account := subject.account:
@@ -143,9 +146,12 @@ def _collect_facts(event: EventType, subject: _Subject) -> dict[str, Any]:
     return facts
 
 
-def _find_watched_token(chain_id: int) -> dict[str, Any]:
-    """A token that does not count on that chain."""
-    token = next(one for one in WATCH_LIST if one.chain_id == chain_id)
+def _find_watched_token(chain_id: int, networks: Networks) -> dict[str, Any]:
+    """A token that does not count on that chain; the event's sample, if none is known."""
+    network = networks.get(chain_id)
+    if network is None or not network.watch_list:
+        return {}
+    token = network.watch_list[0]
     return {"assetSymbol": token.symbol, "tokenAddress": token.address}
 
 

@@ -28,7 +28,6 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.networks import asset_of, token_of
 from payments_core.payments.record import Payment
 from payments_core.sandbox.bank_deposits import BankDeposits
 from payments_core.sandbox.chains import SandboxChain, validate_addresses
@@ -98,6 +97,7 @@ class Sandbox:
         self._committer = ports.committer
         self._chains = chains
         self._clock = ports.clock
+        self._networks = ports.networks
         self._payouts = SandboxPayouts(ports, bank)
         self._wake = wake
         deposits = BankDeposits(
@@ -136,7 +136,7 @@ class Sandbox:
         )
         if account is None:
             raise NotFound("account")
-        asset = asset_of(chain_id, symbol)
+        asset = self._networks.find_asset(chain_id, symbol)
         chain = self.get_chain(chain_id)
         amount_atomic = parse_positive_amount(amount, asset)
         address = chain.derive(AddressSpec(authority.partition, "vault", account.id))
@@ -170,7 +170,7 @@ class Sandbox:
         if the faucet has issued the maximum that a token can carry.
         """
         self._require_new_key(authority, idempotency_key)
-        asset = token_of(chain_id, symbol)
+        asset = self._networks.find_token(chain_id, symbol)
         chain = self.get_chain(chain_id)
         amount_atomic = parse_nonnegative_amount(amount, asset)
         with _translate_chain_errors():

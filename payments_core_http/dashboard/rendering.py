@@ -18,7 +18,7 @@ from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.errors import Missing, PaymentsError, Unauthenticated
 from payments_core.evolve import evolve
 from payments_core.money import format_amount
-from payments_core.networks import Asset, chain_entry
+from payments_core.networks import Asset, Networks
 from payments_core.storage.port import Position
 from payments_core_http.browser_sessions import build_done_cookie, make_form_token
 from payments_core_http.calls import PageCall
@@ -63,6 +63,7 @@ def render_page(call: PageCall, template: str, *, status: int = 200, **values: A
         environment=environment,
         operator=call.caller.operator,
         mode=call.mode,
+        networks=call.service.networks,
         done=DONE.get(call.cookies.done or ""),
         **values,
     )
@@ -91,6 +92,7 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
         environment=None,
         operator=None,
         mode=None,
+        networks=None,
         done=None,
     )
     return Response(status_of(type(error)), html, "", PAGE_HEADERS)
@@ -224,8 +226,10 @@ def indent_json(text: str) -> str:
         return text
 
 
-def _name_chain(chain_id: int) -> str:
-    return chain_entry(chain_id).name
+@jinja2.pass_context
+def _name_chain(context: jinja2.runtime.Context, chain_id: int) -> str:
+    networks: Networks = context["networks"]
+    return networks.name_network(chain_id)
 
 
 def _make_templates() -> jinja2.Environment:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from payments_core.chains.loader import BeginsOnSight, Checkable, ReportsGas
 from payments_core.chains.port import Chain, ChainError, ChainMismatch, Heads
 from payments_core.clock import HOUR, MINUTE, Instant, SystemClock
-from payments_core.networks import known_tokens
+from payments_core.networks import Asset
 from payments_core_http.deployment.findings import Finding, Level
 
 FEW_TRANSFERS = 50
@@ -28,12 +28,13 @@ def check_chain(
     chain: Chain,
     senders: Collection[str] = (),
     *,
+    tokens: Sequence[Asset] = (),
     now: Callable[[], Instant] = _SYSTEM_TIME,
 ) -> Iterator[Finding]:
     """Whether nodes answer, follow the chain, can read the state of final blocks, and senders can
     pay for gas.
 
-    `senders` are the addresses that send on this chain.
+    `senders` are the addresses that send on this chain, and `tokens` its tokens.
     """
     name = f"chain {number}"
     try:
@@ -59,7 +60,7 @@ def check_chain(
     if not isinstance(chain, BeginsOnSight):
         yield from _check_ages(name, heads, now())
     if isinstance(chain, Checkable):
-        yield from _check_final_state(number, chain)
+        yield from _check_final_state(number, chain, tokens)
     if isinstance(chain, ReportsGas):
         yield from _check_gas(name, chain, senders)
 
@@ -77,9 +78,9 @@ def _check_ages(name: str, heads: Heads, now: Instant) -> Iterator[Finding]:
             yield Finding(name, "fault", says, remedy)
 
 
-def _check_final_state(number: int, chain: Chain) -> Iterator[Finding]:
+def _check_final_state(number: int, chain: Chain, tokens: Sequence[Asset]) -> Iterator[Finding]:
     """Balances and authorizations are read at the newest final block: nodes must keep its state."""
-    for token in known_tokens(number)[:1]:
+    for token in tokens[:1]:
         try:
             chain.balances(token.address, [token.address])
         except ChainError as error:

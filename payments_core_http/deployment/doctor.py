@@ -121,7 +121,8 @@ def _run_all(
     if stored or not configuration.simulated_chains:
         for number, chain in service.chains.items():
             senders = _find_senders(service.parts.ports.storage, chain) if stored else ()
-            found = _check_chain(number, chain, senders, now=partial(now, service))
+            tokens = service.networks.list_tokens(number)
+            found = _check_chain(number, chain, senders, tokens=tokens, now=partial(now, service))
             yield from _catch_faults(f"chain {number}", found)
     if stored:
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))

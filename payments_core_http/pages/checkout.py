@@ -10,7 +10,7 @@ import markupsafe
 from payments_core.chains.port import NetworkKind
 from payments_core.clock import format_iso
 from payments_core.money import format_amount
-from payments_core.networks import Asset, chain_entry
+from payments_core.networks import Asset, Networks
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core.payments.checkout.stages import Stage
 from payments_core.payments.receipts.record import Receipt
@@ -143,10 +143,12 @@ class CheckoutView:
     return_url: str | None
 
 
-def build_view(page: CheckoutPage, language: Language, kind: NetworkKind) -> CheckoutView:
+def build_view(
+    page: CheckoutPage, language: Language, kind: NetworkKind, networks: Networks
+) -> CheckoutView:
     """The page in the reader's language; `kind` is where the Payment's chain is."""
     payment = page.payment
-    network = _name_network(payment.chain_id, kind, language)
+    network = _name_network(networks.name_network(payment.chain_id), kind, language)
     amounts = {
         name: language.format_amount(amount_atomic, payment.asset)
         for name, amount_atomic in {
@@ -159,7 +161,11 @@ def build_view(page: CheckoutPage, language: Language, kind: NetworkKind) -> Che
             "held": max(0, payment.books.held_amount),
         }.items()
     }
-    held = [_describe(one, payment, language) for one in page.receipts if one.holds_misdirected]
+    held = [
+        _describe(one, payment, language, networks)
+        for one in page.receipts
+        if one.holds_misdirected
+    ]
     more = ["…"] if len(held) > _MAX_NAMED else []
     amounts["misdirected"] = ", ".join([*held[:_MAX_NAMED], *more])
     is_submitted = "submitted" in page.notices
@@ -185,8 +191,10 @@ def build_view(page: CheckoutPage, language: Language, kind: NetworkKind) -> Che
             for name in page.notices
             if (notice := NOTICE_WORDS[name]) is not words
         ),
-        request=_build_request(page, language, kind) if page.due else None,
-        transfers=tuple(_build_transfer(page, receipt, language) for receipt in page.receipts),
+        request=_build_request(page, language, network, kind) if page.due else None,
+        transfers=tuple(
+            _build_transfer(page, receipt, language, networks) for receipt in page.receipts
+        ),
         expires_at=language.format_instant(payment.expires_at) if is_timed else None,
         expires_iso=format_iso(payment.expires_at) if is_timed else None,
         left_ms=payment.expires_at - page.looked_at if is_timed else None,
@@ -241,15 +249,16 @@ def _translate_words(words: Words, language: Language, amounts: Mapping[str, str
     )
 
 
-def _name_network(chain_id: int, kind: NetworkKind, language: Language) -> str:
+def _name_network(name: str, kind: NetworkKind, language: Language) -> str:
     """The network's name, which says if it is not the network that wallets know by it."""
-    name = chain_entry(chain_id).name
     if kind == "real":
         return name
     return language.translate("%(network)s (test network)", network=name)
 
 
-def _build_request(page: CheckoutPage, language: Language, kind: NetworkKind) -> TransferRequest:
+def _build_request(
+    page: CheckoutPage, language: Language, network: str, kind: NetworkKind
+) -> TransferRequest:
     payment, asset = page.payment, page.payment.asset
     to = payment.escrow_address
     assert to is not None, "nothing is due without an escrow"
@@ -259,7 +268,7 @@ def _build_request(page: CheckoutPage, language: Language, kind: NetworkKind) ->
         amount_atomic=page.due,
         decimals=asset.decimals,
         symbol=asset.symbol,
-        network=_name_network(asset.chain_id, kind, language),
+        network=network,
         chain_id=asset.chain_id,
         token_address=asset.address,
         to=to,
@@ -274,7 +283,9 @@ def _build_codes(asset: Asset, to: str, amount: int) -> RequestCodes:
     )
 
 
-def _build_transfer(page: CheckoutPage, receipt: Receipt, language: Language) -> TransferRow:
+def _build_transfer(
+    page: CheckoutPage, receipt: Receipt, language: Language, networks: Networks
+) -> TransferRow:
     progress = None
     if receipt.status == "observed":
         blocks = max(0, page.scanned_height - receipt.block_number)
@@ -291,14 +302,14 @@ def _build_transfer(page: CheckoutPage, receipt: Receipt, language: Language) ->
         )
     is_back = receipt.is_misdirected and not receipt.holds_misdirected
     return TransferRow(
-        amount=_describe(receipt, page.payment, language),
+        amount=_describe(receipt, page.payment, language, networks),
         status=language.translate(SENT_BACK if is_back else RECEIPT_WORDS[receipt.status]),
         progress=progress,
         transaction_hash=receipt.transaction_hash,
     )
 
 
-def _describe(receipt: Receipt, payment: Payment, language: Language) -> str:
+def _describe(receipt: Receipt, payment: Payment, language: Language, networks: Networks) -> str:
     """What arrived: the amount with its own token, and the network if it is another."""
     token = receipt.token
     if token is None:
@@ -306,4 +317,4 @@ def _describe(receipt: Receipt, payment: Payment, language: Language) -> str:
     amount = language.format_amount(receipt.amount, token)
     if receipt.chain_id == payment.chain_id:
         return amount
-    return f"{amount} ({chain_entry(receipt.chain_id).name})"
+    return f"{amount} ({networks.name_network(receipt.chain_id)})"

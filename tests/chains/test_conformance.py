@@ -18,13 +18,13 @@ from payments_core.conformance.chain import ChainConformance
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.ports import Ports
 from payments_core.entropy import system_entropy
-from payments_core.networks import asset_of
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.cli.anvil.chain import FINALITY_BLOCKS, AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.nodes import ACCOUNTS, Node, anvil_or_skip
 from tests.chains.evm.safes import CounterfactualSafe
+from tests.shipped import asset_of
 
 BASE, ETHEREUM = 8453, 1
 RING = KeyRing.parse(KeyRing.generate())

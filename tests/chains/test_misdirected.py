@@ -7,11 +7,11 @@ import pytest
 from payments_core.chains.port import AddressSpec
 from payments_core.deposits.record import Deposit
 from payments_core.errors import ValidationFailed
-from payments_core.networks import token_of
 from payments_core.payments.receipts.record import Receipt
 from payments_core.storage.maintenance import scan_all
 from tests.chains.scenes import Scene
 from tests.service.world import BASE, OTHER_WALLET, atomic
+from tests.shipped import token_of
 
 BRIDGED = token_of(BASE, "USDbC")
 

@@ -9,7 +9,6 @@ import attrs
 
 from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.engine.step import Step
-from payments_core.networks import asset_of
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalBalances
@@ -19,6 +18,7 @@ from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Destination, Payment
 from payments_core.payments.refunds.plans import RefundLeg
 from payments_core.payments.refunds.record import Refund
+from tests.shipped import asset_of
 
 NOW = 1_790_000_000_000
 USDC = asset_of(8453, "USDC")
@@ -36,6 +36,8 @@ def a_payment(**given: Any) -> Payment:
         "external_user_id": "user-1",
         "chain_id": 8453,
         "asset_symbol": "USDC",
+        "token_address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+        "decimals": 6,
         "amount": 1_000,
         "destination": Destination(type="account", address="0x1", account_id="acct_1"),
         "escrow_address": "0x2",
@@ -127,6 +129,8 @@ def a_refund(**given: Any) -> Refund:
         "status_version": 1,
         "chain_id": 8453,
         "asset_symbol": "USDC",
+        "token_address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+        "decimals": 6,
         "destination": ALICE,
         "outgoing_id": "out_1",
         "created_at": NOW,

@@ -105,7 +105,7 @@ def test_the_service_shows_resources_and_few_more() -> None:
     """What the service is made of is behind one attribute, `parts`."""
     service = PaymentsService(MemoryStorage(), KeyRing.parse(KeyRing.generate()))
     shown = {name for name in vars(service) if not name.startswith("_")}
-    assert shown == {"settings", "chains", "parts", *python_reference.OF_THE_SERVICE}
+    assert shown == {"settings", "chains", "networks", "parts", *python_reference.OF_THE_SERVICE}
 
 
 def test_help_says_what_each_attribute_of_the_service_is() -> None:

@@ -24,7 +24,6 @@ from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import DAY, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredResponse
-from payments_core.networks import asset_of
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage_loader import open_storage
 from payments_core.tenants.record import PRODUCTS, STORAGE_LIMIT_BYTES
@@ -32,6 +31,7 @@ from payments_core_http.cli import payments
 from payments_core_http.cli.admin import COMMANDS
 from tests.deployment.deployed import Deployed, shop
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+from tests.shipped import asset_of
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from payments_core.addresses import encode_checksum_address
 from payments_core.chains.port import Chain
 from payments_core.conformance.chain import ChainConformance
 from payments_core.entropy import system_entropy
-from payments_core.networks import asset_of
+from tests.shipped import asset_of
 
 ETHEREUM = 1
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from payments_core.networks import CHAINS, asset_of
 from tests.outages.partner import AnsweredRequest
+from tests.shipped import CHAINS, asset_of
 
 Holder = tuple[int, str, str]
 """A chain, a token and an address."""

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from payments_core.networks import CHAINS
 from payments_core_http.cli.api_client import NoResponse, bearer_authorization
 from tests.outages.partner import Partner
+from tests.shipped import CHAINS
 
 SYMBOL = "USDC"
 FUNDS = "1000000.00"

@@ -8,8 +8,8 @@ from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.ports import Ports
-from payments_core.networks import asset_of
 from payments_core.storage.port import Storage
+from tests.shipped import asset_of
 
 BASE = 8453
 USDC = asset_of(BASE, "USDC").address

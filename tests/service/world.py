@@ -22,7 +22,6 @@ from payments_core.clock import SECOND, FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest, Response
-from payments_core.networks import CHAINS, asset_of
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.funding.record import FundingOperation
@@ -49,6 +48,7 @@ from payments_core.storage.port import (
 from payments_core.storage.records import R
 from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.record import Environment, Key
+from tests.shipped import CHAINS, asset_of
 
 BASE = 8453
 USDC = asset_of(BASE, "USDC")

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from payments_core.clock import SECOND
-from payments_core.networks import CHAINS
 from payments_core.record_types import RECORD_TYPES
 from payments_core.webhooks.receiver import ReceivedEvent, verify
+from tests.shipped import CHAINS
 from tests.upgrades.forms import RELEASED, faults, form_of
 from tests.upgrades.partner import status_of
 from tests.upgrades.shop import HOOK, SYSTEM_MS, Receiver, Shop

@@ -16,7 +16,7 @@ from payments_core.chains.token_balances import read_token_balances
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed, NotFound
-from payments_core.networks import Asset, chain_entry
+from payments_core.networks import Asset
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
 
@@ -46,6 +46,7 @@ class Vaults:
     ) -> None:
         """`calls` bounds how many threads ask chains at the same time; jobs have no bound."""
         self._storage = ports.storage
+        self._networks = ports.networks
         self._chains = chains
         self._calls = calls
 
@@ -57,7 +58,7 @@ class Vaults:
         """
         vaults = self._storage.read(authority.partition, lambda s: _load_vaults(s, account_id))
         served = [vault for vault in vaults if vault.chain_id in self._chains]
-        pairs = [(v, asset) for v in served for asset in chain_entry(v.chain_id).tokens]
+        pairs = [(v, asset) for v in served for asset in self._list_assets(v)]
         found = {
             vault.id: self._read_final_balances(authority.partition, vault) for vault in served
         }
@@ -118,12 +119,15 @@ class Vaults:
         Raises DependencyFailed.
         """
         chain = self._chains[vault.chain_id]
-        tokens = [asset.address for asset in chain_entry(vault.chain_id).tokens]
+        tokens = [asset.address for asset in self._list_assets(vault)]
         try:
             with self._ask(partition):
                 return read_token_balances(chain, tokens, [vault.address])
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
+
+    def _list_assets(self, vault: Vault) -> tuple[Asset, ...]:
+        return self._networks.find_network(vault.chain_id).tokens
 
     def _ask(self, partition: str) -> AbstractContextManager[None]:
         calls = self._calls

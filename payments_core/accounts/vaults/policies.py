@@ -18,7 +18,7 @@ from payments_core.accounts.vaults.record import (
     Vault,
     policy_version_id,
 )
-from payments_core.addresses import AddressError, normalize_wallet_address
+from payments_core.addresses import AddressError
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -27,7 +27,7 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import FieldError, NotFound, ResourceConflict, ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.money import MoneyError, format_amount, parse_amount
-from payments_core.networks import CHAINS
+from payments_core.networks import Networks
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -49,6 +49,7 @@ class VaultPolicies:
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
 
@@ -94,7 +95,7 @@ class VaultPolicies:
         Raises ValidationFailed with every error, NotFound, and ResourceConflict if the policy has
         changed since that version.
         """
-        terms = _validate_terms(terms)
+        terms = _validate_terms(terms, self._networks)
         strangers = self._find_unknown_accounts(authority, terms)
         now = self._clock.now()
 
@@ -159,21 +160,20 @@ def _to_version(policy: Policy) -> PolicyVersion:
 # The rules of a policy
 
 
-def _validate_terms(terms: PolicyTerms) -> PolicyTerms:
+def _validate_terms(terms: PolicyTerms, networks: Networks) -> PolicyTerms:
     """The terms in canonical form. Raises ValidationFailed with every error."""
     faults: list[FieldError] = []
-    symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.tokens}
     checked = evolve(
         terms,
         per_payment_limit=_validate_limit("per_payment_limit", terms.per_payment_limit, faults),
         daily_limit=_validate_limit("daily_limit", terms.daily_limit, faults),
-        allowed_destinations=_validate_destinations(terms.allowed_destinations, faults),
+        allowed_destinations=_validate_destinations(terms.allowed_destinations, networks, faults),
     )
     faults += _validate_list(
-        "allowed_chains", terms.allowed_chains, CHAINS, "is not a supported chain"
+        "allowed_chains", terms.allowed_chains, networks, "is not a supported chain"
     )
     faults += _validate_list(
-        "allowed_assets", terms.allowed_assets, symbols, "is not a supported asset"
+        "allowed_assets", terms.allowed_assets, networks.list_symbols(), "is not a supported asset"
     )
     if faults:
         raise ValidationFailed(tuple(faults))
@@ -209,7 +209,7 @@ def _validate_list(
 
 
 def _validate_destinations(
-    items: Sequence[AllowedDestination] | None, faults: list[FieldError]
+    items: Sequence[AllowedDestination] | None, networks: Networks, faults: list[FieldError]
 ) -> tuple[AllowedDestination, ...] | None:
     """The destinations with canonical addresses; an invalid one is left out."""
     path = "allowed_destinations"
@@ -220,38 +220,38 @@ def _validate_destinations(
         return None
     checked: list[AllowedDestination] = []
     for place, item in enumerate(items):
-        found = _find_destination_faults(item)
+        found = _find_destination_faults(item, networks)
         if found:
             faults += [FieldError(f"{path}[{place}].{name}", text) for name, text in found]
             continue
         if item.type == "wallet":
-            item = evolve(item, address=_canonical_address(item))
+            item = evolve(item, address=_canonical_address(item, networks))
         if item in checked:
             faults.append(FieldError(f"{path}[{place}]", "is given twice"))
         checked.append(item)
     return tuple(checked)
 
 
-def _find_destination_faults(item: AllowedDestination) -> list[tuple[str, str]]:
+def _find_destination_faults(item: AllowedDestination, networks: Networks) -> list[tuple[str, str]]:
     if item.type == "account":
         return [] if item.account_id else [("account_id", "is required")]
     found = []
-    if item.chain_id is not None and item.chain_id not in CHAINS:
+    if item.chain_id is not None and item.chain_id not in networks:
         found.append(("chain_id", "is not a supported chain"))
     try:
-        _canonical_address(item)
+        _canonical_address(item, networks)
     except AddressError as error:
         found.append(("address", str(error)))
     return found
 
 
-def _canonical_address(item: AllowedDestination) -> str:
+def _canonical_address(item: AllowedDestination, networks: Networks) -> str:
     """The address in the form of its chain, or of any supported chain. Raises AddressError."""
-    entry = CHAINS.get(item.chain_id) if item.chain_id is not None else None
-    kinds = [entry.chain_type] if entry else sorted({e.chain_type for e in CHAINS.values()})
+    entry = networks.get(item.chain_id) if item.chain_id is not None else None
+    kinds = [entry.chain_type] if entry else sorted({e.chain_type for e in networks.values()})
     for kind in kinds[:-1]:
         try:
-            return normalize_wallet_address(kind, item.address or "")
+            return networks.normalize_wallet_address(kind, item.address or "")
         except AddressError:
             continue
-    return normalize_wallet_address(kinds[-1], item.address or "")
+    return networks.normalize_wallet_address(kinds[-1], item.address or "")

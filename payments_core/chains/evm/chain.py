@@ -110,6 +110,7 @@ class EvmChain(EvmReader):
         super().__init__(endpoints, network.acceptance)
         self._deployment = deployment
         self._signer = signer
+        self._network = network
         self._fees = network.fees
         self._senders: set[str] = set()  # they have signed since the start
 

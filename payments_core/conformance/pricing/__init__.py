@@ -3,7 +3,9 @@
 With pytest, a few lines make it run::
 
     class TestMyPrices(PricingConformance):
-        pairs = ((asset_of(8453, "USDC"), asset_of(1, "USDT")),)
+        pairs = (
+            (shipped_networks().find_asset(8453, "USDC"), shipped_networks().find_asset(1, "USDT")),
+        )
 
         def open(self):
             return my_package.open_url("my-prices://key@host.example")

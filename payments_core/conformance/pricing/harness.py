@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import unittest
 
-from payments_core.networks import Asset, asset_of
+from payments_core.networks import Asset, shipped_networks
 from payments_core.pricing.port import Pricing
 
-USDC_ON_BASE, USDC_ON_POLYGON = asset_of(8453, "USDC"), asset_of(137, "USDC")
+USDC_ON_BASE, USDC_ON_POLYGON = (
+    shipped_networks().find_asset(8453, "USDC"),
+    shipped_networks().find_asset(137, "USDC"),
+)
 UNKNOWN = Asset(8453, "NOTHING", "0x000000000000000000000000000000000000dEaD", 6)
 
 

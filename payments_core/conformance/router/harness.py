@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from payments_core.chains.port import TransferLog
 from payments_core.conformance.remote_harness import RemoteHarness
 from payments_core.entropy import system_entropy
-from payments_core.networks import Asset, asset_of
+from payments_core.networks import Asset, shipped_networks
 from payments_core.routers.port import RouteOrder, RouteProgress, Router, RouterUnavailable
 
 RECIPIENT = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
@@ -21,10 +21,10 @@ class Harness(RemoteHarness):
     A check of something undeclared is skipped, and the skip is reported.
     """
 
-    source: Asset = asset_of(8453, "USDC")
+    source: Asset = shipped_networks().find_asset(8453, "USDC")
     """The asset that the router receives."""
 
-    destination: Asset = asset_of(137, "USDC")
+    destination: Asset = shipped_networks().find_asset(137, "USDC")
     """The asset that it pays."""
 
     can_return: bool = False

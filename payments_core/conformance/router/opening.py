@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from payments_core.addresses import is_wallet_address
 from payments_core.conformance.router.harness import Harness
-from payments_core.networks import chain_entry
+from payments_core.networks import shipped_networks
 from payments_core.routers.port import RouteKeyReused, RouteRefused
 
 
@@ -25,8 +24,10 @@ class OpeningChecks(Harness):
 
     def test_somebody_can_hold_its_address(self) -> None:
         address = self.open_router().open(self.new_order())
-        chain_type = chain_entry(self.source.chain_id).chain_type
-        assert is_wallet_address(chain_type, address), f"funds sent to {address} would be lost"
+        chain_type = shipped_networks().find_network(self.source.chain_id).chain_type
+        assert shipped_networks().is_wallet_address(chain_type, address), (
+            f"funds sent to {address} would be lost"
+        )
 
     def test_a_key_with_another_order_is_refused(self) -> None:
         router, order = self.open_router(), self.new_order()

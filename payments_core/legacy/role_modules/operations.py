@@ -40,7 +40,7 @@ from payments_core.errors import (
 from payments_core.legacy.role_modules import lifecycle
 from payments_core.legacy.role_modules.record import RoleModuleInstallation, installation_id
 from payments_core.legacy.role_modules.steps import start_step
-from payments_core.networks import DEFAULT_CHAIN_ID, chain_entry
+from payments_core.networks import DEFAULT_CHAIN_ID
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -73,6 +73,7 @@ class RoleModules:
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain], calls: RemoteCalls) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
@@ -152,7 +153,8 @@ class RoleModules:
     ) -> RoleModuleInstallation | None:
         """The installation that this request has begun, unless it failed."""
         chain = self._require_chain(home.vault.chain_id)
-        module = chain.find_module(authority.partition, home.vault.address, _tokens_of(home.vault))
+        tokens = self._list_tokens(home.vault)
+        module = chain.find_module(authority.partition, home.vault.address, tokens)
         found = self._storage.read(
             authority.partition,
             lambda snapshot: snapshot.get(
@@ -167,7 +169,7 @@ class RoleModules:
         self, authority: Authority, home: _Home, tx_data: TxData, signature: str
     ) -> _SignedRequest:
         """The checked request. It asks the chain."""
-        vault, tokens = home.vault, _tokens_of(home.vault)
+        vault, tokens = home.vault, self._list_tokens(home.vault)
         chain = self._require_chain(vault.chain_id)
         module = chain.find_module(authority.partition, vault.address, tokens)
         served = self._chains[vault.chain_id]
@@ -189,6 +191,11 @@ class RoleModules:
             raise DependencyFailed("chain") from error
         operator = served.derive(AddressSpec(authority.partition, "operator", "operator"))
         return _SignedRequest(call, state, accepted.hex(), module, tokens, operator)
+
+    def _list_tokens(self, vault: Vault) -> tuple[str, ...]:
+        """The tokens that a module may move: every token of the registry on the vault's chain."""
+        network = self._networks.find_network(vault.chain_id)
+        return tuple(token.address for token in network.tokens)
 
     def _require_chain(self, chain_id: int) -> ModuleChain:
         chain: object = self._chains.get(chain_id)
@@ -212,11 +219,6 @@ def _load_home(snapshot: Snapshot, account_id: str) -> _Home:
         if wallet.chain_type == "evm" and wallet.is_verified_on(chain_id)
     )
     return _Home(vault, proven)
-
-
-def _tokens_of(vault: Vault) -> tuple[str, ...]:
-    """The tokens that a module may move: every token of the registry on the vault's chain."""
-    return tuple(asset.address for asset in chain_entry(vault.chain_id).tokens)
 
 
 def _find_owner(home: _Home, state: ModuleState, call: AvatarCall, signature: str) -> str:

@@ -83,7 +83,7 @@ class Settlements:
         self._committer = ports.committer
         self._clock = ports.clock
         self._vaults = vaults
-        self._contract_wallets = ContractSignatureChecker(chains, ports.clock, calls)
+        self._contract_wallets = ContractSignatureChecker(ports, chains, calls)
 
     @once_per_key
     def settle(

@@ -15,7 +15,7 @@ from payments_core.accounts.record import Account
 from payments_core.clock import Instant
 from payments_core.deposits.record import Deposit
 from payments_core.engine.identifiers import LENGTH
-from payments_core.networks import Asset, asset_of
+from payments_core.networks import Asset
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
@@ -212,7 +212,7 @@ def _translate_funding(operation: FundingOperation, related: Related) -> LegacyT
         id=transaction_id(operation),
         type="settlement" if operation.settlement else "payment",
         status=STATUSES[FundingOperation][operation.status],
-        asset=asset_of(operation.chain_id, operation.asset_symbol),
+        asset=payment.asset,
         amount=operation.amount,
         fee=0,
         payer=payer,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.addresses import AddressError, normalize_wallet_address
+from payments_core.addresses import AddressError
 from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.outbox.record import find_own_hashes
 from payments_core.chains.port import Chain
@@ -29,7 +29,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.evolve import evolve
-from payments_core.networks import CHAINS, chain_entry
+from payments_core.networks import ChainType, Networks
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.details import (
     OptionDetails,
@@ -77,6 +77,7 @@ class PublicOptions:
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
@@ -128,7 +129,7 @@ class PublicOptions:
             payment = lock_payment(tx, payment_id)
             pending_amount = sum_pending_amount(payment, receipts)
             asset = require_same_asset(payment, chain_id, asset_symbol)
-            payer = _parse_payer_address(payer_address, asset.chain_id)
+            payer = _parse_payer_address(self._networks, payer_address, asset.chain_id)
             require_payable(payment, now=now)
             if method not in payment.allowed_methods or not METHODS[method].is_active:
                 raise CapabilityNotActive(method)
@@ -240,7 +241,7 @@ class PublicOptions:
         known = self.get(authority, payment_id, option_id)
         if chain_id not in self._chains:
             raise UnsupportedChain(chain_id)
-        hash = _parse_hash(chain_id, transaction_hash)
+        hash = _parse_hash(self._chains[chain_id].chain_type, transaction_hash)
         is_ours = bool(find_own_hashes(self._storage, [hash]))  # the job that sent it follows it
         now = self._clock.now()
 
@@ -305,17 +306,18 @@ def _track_hint(
     )
 
 
-def _parse_payer_address(address: str | None, chain_id: int) -> str | None:
+def _parse_payer_address(networks: Networks, address: str | None, chain_id: int) -> str | None:
     if address is None:
         return None
     try:
-        return normalize_wallet_address(chain_entry(chain_id).chain_type, address)
+        chain_type = networks.find_network(chain_id).chain_type
+        return networks.normalize_wallet_address(chain_type, address)
     except AddressError as error:
         raise ValidationFailed.at("payer_address", str(error)) from None
 
 
-def _parse_hash(chain_id: int, text: str) -> str:
+def _parse_hash(chain_type: ChainType, text: str) -> str:
     try:
-        return canonical_hash(CHAINS[chain_id].chain_type, text)
+        return canonical_hash(chain_type, text)
     except HashError as error:
         raise ValidationFailed.at("transaction_hash", str(error)) from None

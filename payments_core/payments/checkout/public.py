@@ -25,7 +25,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.money import parse_amount
-from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
+from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, Networks
 from payments_core.payment_settings.origins import find_url_fault, is_under_origin
 from payments_core.payment_settings.record import (
     AMOUNT_DECIMALS,
@@ -80,6 +80,7 @@ class PublicPayments:
 
     def __init__(self, ports: Ports, payments: Payments, destinations: Destinations) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._payments = payments
         self._destinations = destinations
@@ -115,7 +116,7 @@ class PublicPayments:
 
         def resolve_payee(tx: Transaction, terms: PaymentTerms) -> Payee:
             require_origin_allowed(terms, authority.origin)
-            paid = _resolve_public_payee(self._destinations, authority, new, terms)
+            paid = _resolve_public_payee(self._networks, self._destinations, authority, new, terms)
             if refusal is not None:
                 raise refusal
             return paid
@@ -163,7 +164,11 @@ def require_origin_allowed(terms: PaymentTerms, origin: str | None) -> None:
 
 
 def _resolve_public_payee(
-    destinations: Destinations, authority: Authority, new: NewPublicPayment, terms: PaymentTerms
+    networks: Networks,
+    destinations: Destinations,
+    authority: Authority,
+    new: NewPublicPayment,
+    terms: PaymentTerms,
 ) -> Payee:
     """The recipient and amount, if the terms allow them; all malformed fields come first."""
     faults = [
@@ -171,7 +176,7 @@ def _resolve_public_payee(
         *_find_url_faults("cancel_url", new.cancel_url, authority, terms),
     ]
     try:
-        asset = _choose_allowed_asset(new, terms)
+        asset = _choose_allowed_asset(new, terms, networks)
         amount, destination = _parse_amount_and_destination(destinations, authority, new, asset)
     except ValidationFailed as error:
         raise ValidationFailed((*error.fields, *faults)) from None
@@ -208,7 +213,7 @@ def _parse_amount_and_destination(
     return amount, destination
 
 
-def _choose_allowed_asset(new: NewPublicPayment, terms: PaymentTerms) -> Asset:
+def _choose_allowed_asset(new: NewPublicPayment, terms: PaymentTerms, networks: Networks) -> Asset:
     """The requested asset, else the service's own default, else the first that is allowed."""
     chain_id, symbol = new.chain_id, new.asset_symbol
     if chain_id is None:
@@ -221,7 +226,7 @@ def _choose_allowed_asset(new: NewPublicPayment, terms: PaymentTerms) -> Asset:
         symbol = DEFAULT_SYMBOL if DEFAULT_SYMBOL in assets else assets[0]
     if terms.assets is not None and symbol not in terms.assets:
         raise UnsupportedAsset(chain_id, symbol, "is not allowed by the payment settings")
-    return asset_of(chain_id, symbol)
+    return networks.find_asset(chain_id, symbol)
 
 
 def _require_amount_in_range(amount: int, asset: Asset, terms: PaymentTerms) -> None:

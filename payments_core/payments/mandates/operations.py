@@ -16,7 +16,7 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import AccountSuspended, NotFound, ValidationFailed
-from payments_core.networks import DEFAULT_SYMBOL, asset_of
+from payments_core.networks import DEFAULT_SYMBOL
 from payments_core.payments.mandates import lifecycle
 from payments_core.payments.mandates.record import Mandate, Period
 from payments_core.storage.port import Page, Position, Transaction
@@ -67,6 +67,7 @@ class Mandates:
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
 
@@ -98,13 +99,15 @@ class Mandates:
             assert account is not None
             if account.status != "active":
                 raise AccountSuspended(account.id, account.status)
-            asset = asset_of(vault.chain_id, new.asset_symbol)
+            asset = self._networks.find_asset(vault.chain_id, new.asset_symbol)
             mandate = Mandate(
                 id=id_sequence.issue("mandate"),
                 account_id=account.id,
                 vault_id=vault.id,
                 chain_id=asset.chain_id,
                 asset_symbol=asset.symbol,
+                token_address=asset.address,
+                decimals=asset.decimals,
                 amount_per_period=parse_positive_amount(
                     new.amount_per_period, asset, "amount_per_period"
                 ),

@@ -9,7 +9,7 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.networks import Asset, asset_of
+from payments_core.networks import Asset, pin_token
 from payments_core.storage.records import Collection, Index, Record
 
 Period = Literal["day", "week", "month"]
@@ -28,12 +28,17 @@ class Mandate(Record):
         "mandates",
         columns={"account_id": str, "created_at": int},
         indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
+        schema=2,
+        upgrades={1: pin_token},
+        oldest_reader=1,
     )
 
     account_id: str
     vault_id: str
     chain_id: int
     asset_symbol: str
+    token_address: str
+    decimals: int
     amount_per_period: Atomic = attrs.field(converter=atomic)
     period: Period
     status: MandateStatus = "active"
@@ -49,4 +54,4 @@ class Mandate(Record):
     @property
     def asset(self) -> Asset:
         """The asset that is collected."""
-        return asset_of(self.chain_id, self.asset_symbol)
+        return Asset(self.chain_id, self.asset_symbol, self.token_address, self.decimals)

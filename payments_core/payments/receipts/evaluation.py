@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import attrs
 
@@ -11,6 +12,7 @@ from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.clock import Instant
 from payments_core.evolve import evolve
 from payments_core.money import Atomic
+from payments_core.networks import Asset
 from payments_core.payments.receipts import lifecycle
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 
@@ -20,10 +22,18 @@ MAX_RECEIPTS_PER_TRANSACTION = 200
 
 @attrs.frozen
 class ObservedTransaction:
-    """A transaction as the chain knew it, and the heads that were read before it."""
+    """A transaction as the chain knew it, and the heads that were read before it.
+
+    `tokens` are those of its chain that are noticed.
+    """
 
     view: TransactionView | None
     heads: Heads
+    tokens: Sequence[Asset]
+
+    def identify_token(self, address: str) -> Asset | None:
+        """The noticed token at an address; None for any other."""
+        return next((token for token in self.tokens if token.address == address), None)
 
     @property
     def block(self) -> Block | None:
@@ -86,7 +96,7 @@ def evaluate(
             continue
         before = by_position.get(log.position)
         if before is None:
-            before = _new_receipt(new_id(), tracked, block, log, now)
+            before = _new_receipt(new_id(), tracked, observed, block, log, now)
         receipt = _update_location(before, tracked, observed, block, log)
         if before.status == "verified" and receipt.status != "verified":
             undone.append(before)
@@ -145,10 +155,10 @@ def _update_location(
     again = receipt.status == "rejected" or (receipt.status == "verified" and not observed.is_final)
     had_failed = receipt.rejection_reason == "transaction_failed"
     if receipt.status == "reorged":
-        receipt = _copy_log_fields(lifecycle.mark_reobserved(receipt).record, log)
+        receipt = _copy_log_fields(lifecycle.mark_reobserved(receipt).record, observed, log)
     elif not _is_same(receipt, log) or (moved and again) or had_failed:
         receipt = _copy_log_fields(
-            lifecycle.mark_reorged(receipt).then(lifecycle.mark_reobserved).record, log
+            lifecycle.mark_reorged(receipt).then(lifecycle.mark_reobserved).record, observed, log
         )
     return evolve(
         receipt,
@@ -168,18 +178,32 @@ def _is_same(receipt: Receipt, log: TransferLog) -> bool:
     )
 
 
-def _copy_log_fields(receipt: Receipt, log: TransferLog) -> Receipt:
+def _copy_log_fields(receipt: Receipt, observed: ObservedTransaction, log: TransferLog) -> Receipt:
     return evolve(
         receipt,
-        token_address=log.token_address,
+        **_token_fields(observed, log),
         sender=log.sender,
         recipient=log.recipient,
         amount=Atomic(log.amount_atomic),
     )
 
 
+def _token_fields(observed: ObservedTransaction, log: TransferLog) -> dict[str, Any]:
+    token = observed.identify_token(log.token_address)
+    return {
+        "token_address": log.token_address,
+        "asset_symbol": token.symbol if token else None,
+        "decimals": token.decimals if token else 0,
+    }
+
+
 def _new_receipt(
-    id: str, tracked: TrackedTransaction, block: Block, log: TransferLog, now: Instant
+    id: str,
+    tracked: TrackedTransaction,
+    observed: ObservedTransaction,
+    block: Block,
+    log: TransferLog,
+    now: Instant,
 ) -> Receipt:
     return Receipt(
         id=id,
@@ -189,7 +213,7 @@ def _new_receipt(
         transaction_hash=tracked.transaction_hash,
         position=log.position,
         log_index=log.log_index,
-        token_address=log.token_address,
+        **_token_fields(observed, log),
         sender=log.sender,
         recipient=log.recipient,
         amount=Atomic(log.amount_atomic),

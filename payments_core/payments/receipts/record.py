@@ -10,8 +10,18 @@ from payments_core.chains.judge import Reason as Reason
 from payments_core.clock import Instant
 from payments_core.misdirected.record import SentBack
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.networks import Asset, find_token
+from payments_core.networks import Asset, shipped_networks
 from payments_core.storage.records import Collection, Document, Index, Lookup, Record, Unique
+
+
+def _pin_noticed_token(document: Document) -> Document:
+    """The token was found by its address in a table of the code."""
+    token = shipped_networks().identify_token(document["chain_id"], document["token_address"])
+    return (
+        document
+        if token is None
+        else {**document, "asset_symbol": token.symbol, "decimals": token.decimals}
+    )
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -24,7 +34,8 @@ class Receipt(Record):
     deployment. `counted` is the part of `amount` that the release may take; `option_id` is None for
     a receipt by no option. `sent_back` is the way back of a misdirected receipt, if it was
     requested; the Payment's books know nothing of it. `is_from_contract` says whether a contract
-    sent it, as the chain knew when it was final; None if the chain cannot say it.
+    sent it, as the chain knew when it was final; None if the chain cannot say it. `asset_symbol`
+    and `decimals` are the token's, if it was registered when the transfer was seen.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -38,8 +49,8 @@ class Receipt(Record):
         },
         indexes=(Index("by_payment", key=("payment_id",), order=("observed_at",)),),
         uniques=(Unique("log", ("payment_id", "chain_id", "transaction_hash", "position")),),
-        schema=2,
-        upgrades={1: dict},
+        schema=3,
+        upgrades={1: dict, 2: _pin_noticed_token},
         oldest_reader=1,
     )
 
@@ -50,6 +61,8 @@ class Receipt(Record):
     position: int
     log_index: int
     token_address: str
+    asset_symbol: str | None = None
+    decimals: int = 0
     sender: str
     recipient: str
     amount: Atomic = attrs.field(converter=atomic)
@@ -65,8 +78,10 @@ class Receipt(Record):
 
     @property
     def token(self) -> Asset | None:
-        """The token that arrived; None if it is neither registered nor on the watch list."""
-        return find_token(self.chain_id, self.token_address)
+        """The token that arrived; None if nobody knew it, not even the watch list."""
+        if self.asset_symbol is None:
+            return None
+        return Asset(self.chain_id, self.asset_symbol, self.token_address, self.decimals)
 
     @property
     def is_misdirected(self) -> bool:

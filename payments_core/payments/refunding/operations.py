@@ -291,9 +291,7 @@ def start_refunds(
     refunds: list[Refund] = []
     decision = _reserve_from_recipient(tx, payment, legs, reading, rule, now=now)
     for leg in legs:
-        source = _holder(payment, leg)
-        if leg.from_recipient and reading is not None:
-            source = reading.vault.contract
+        source = _holder(payment, leg, reading)
         assert source is not None
         refund_id = id_sequence.issue("refund")
         outgoing = new_transfer(
@@ -315,6 +313,8 @@ def start_refunds(
             status_version=0,
             chain_id=payment.chain_id,
             asset_symbol=payment.asset_symbol,
+            token_address=payment.token_address,
+            decimals=payment.decimals,
             from_escrow=leg.from_escrow,
             from_excess=leg.from_excess,
             from_recipient=leg.from_recipient,
@@ -331,8 +331,8 @@ def start_refunds(
         refunds.append(made.record)
         queued = Decision(None, inserts=(outgoing,), jobs=(job,))
         decision = decision.merge(made.as_decision(), queued)
-    ids = tuple(refund.id for refund in refunds)
-    knowing = evolve(payment, refunding=(*payment.refunding, *ids), updated_at=now)
+    pending = (*payment.refunding, *(refund.id for refund in refunds))
+    knowing = evolve(payment, refunding=pending, updated_at=now)
     return Decision(tuple(refunds), replaces=(knowing,)).merge(decision)
 
 
@@ -356,8 +356,10 @@ def _reserve_from_recipient(
     return Decision(None).merge(reserved)
 
 
-def _holder(payment: Payment, leg: RefundLeg) -> Contract | None:
+def _holder(payment: Payment, leg: RefundLeg, reading: BalanceReading | None) -> Contract | None:
     """The contract that holds the funds, unless that is the recipient's vault."""
+    if leg.from_recipient and reading is not None:
+        return reading.vault.contract
     if leg.from_offramp:
         return Contract("escrow", OFFRAMP_OWNER, payment.destination.address)
     return payment.escrow

@@ -8,7 +8,7 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.networks import Asset, asset_of
+from payments_core.networks import Asset, pin_token
 from payments_core.storage.records import Collection, Index, Record
 
 Purpose = Literal["refund", "reconcile_refund", "refund_excess"]
@@ -38,8 +38,8 @@ class Refund(Record):
             Index("by_payment", key=("payment_id",), order=("created_at",), descending=True),
             Index("by_destination", key=("destination",), order=("created_at",), descending=True),
         ),
-        schema=2,
-        upgrades={1: dict},
+        schema=3,
+        upgrades={1: dict, 2: pin_token},
         oldest_reader=1,
     )
 
@@ -49,6 +49,8 @@ class Refund(Record):
     status_version: int
     chain_id: int
     asset_symbol: str
+    token_address: str
+    decimals: int
     from_escrow: Atomic = attrs.field(default=ZERO, converter=atomic)
     from_excess: Atomic = attrs.field(default=ZERO, converter=atomic)
     from_recipient: Atomic = attrs.field(default=ZERO, converter=atomic)
@@ -83,4 +85,4 @@ class Refund(Record):
     @property
     def asset(self) -> Asset:
         """The asset of the amount."""
-        return asset_of(self.chain_id, self.asset_symbol)
+        return Asset(self.chain_id, self.asset_symbol, self.token_address, self.decimals)

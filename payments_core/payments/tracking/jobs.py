@@ -96,6 +96,7 @@ class ReceiptJobs:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._networks = ports.networks
         self._chains = chains
         self._outbox = outbox
         self._vaults = vaults
@@ -219,7 +220,8 @@ class ReceiptJobs:
             raise ChainUnavailable("the nodes do not agree on the transaction")
         is_strangers = not tracked.is_ours and tracked.chain_id == payment.chain_id
         heads = with_confirmations(heads, payment.confirmations if is_strangers else 0)
-        observed = ObservedTransaction(views[tracked.transaction_hash], heads)
+        tokens = self._networks.list_tokens(tracked.chain_id)
+        observed = ObservedTransaction(views[tracked.transaction_hash], heads, tokens)
         if observed.block is None:
             _require_reorged(self._chains[tracked.chain_id], tracked)
         _require_logs(tracked, observed, str(payment.escrow_address))

@@ -19,7 +19,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.money import Atomic
-from payments_core.networks import Asset, asset_of
+from payments_core.networks import Asset
 from payments_core.routers.port import (
     RouteKeyReused,
     RouteOrder,
@@ -71,6 +71,7 @@ class SimulatedRouter:
         fails: Callable[[str], bool] = lambda call: False,
     ) -> None:
         self._storage = ports.storage
+        self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
@@ -120,12 +121,12 @@ class SimulatedRouter:
             return WAITING
         name = f"route/{id}"
         if exchange.returns:
-            asset = _asset(route.source)
+            asset = self._find_asset(route.source)
             hash = self._chains[asset.chain_id].transfer(
                 asset.address, route.address, route.return_to, exchange.amount, name
             )
             return RouteProgress(state="returned", transaction_hash=hash)
-        asset = _asset(route.destination)
+        asset = self._find_asset(route.destination)
         hash = self._chains[asset.chain_id].transfer(
             asset.address, None, route.recipient, _delivered_amount(route, exchange.amount), name
         )
@@ -133,7 +134,7 @@ class SimulatedRouter:
 
     def _begin(self, id: str, route: SimulatedRoute, payment_hash: str) -> SimulatedExchange | None:
         """The exchange of a transaction's payment; None while it has paid nothing."""
-        asset = _asset(route.source)
+        asset = self._find_asset(route.source)
         view = self._chains[asset.chain_id].peek_transaction(payment_hash)
         if view is None or view.block is None:
             return None
@@ -167,6 +168,10 @@ class SimulatedRouter:
         except (StorageError, Unavailable, ChainUnavailable) as error:
             raise RouterUnavailable("the simulated router's books cannot be read") from error
 
+    def _find_asset(self, id: str) -> Asset:
+        chain_id, _, symbol = id.partition("/")
+        return self._networks.find_asset(int(chain_id), symbol)
+
 
 def _book(order: RouteOrder) -> SimulatedRoute:
     digest = hashlib.sha256(f"simulated router/{order.key}".encode()).digest()
@@ -195,8 +200,3 @@ def _delivered_amount(route: SimulatedRoute, paid: int) -> int:
     expected = route.expected * paid // route.amount
     minimum = route.minimum * paid // route.amount
     return expected - (expected - minimum) // 2
-
-
-def _asset(id: str) -> Asset:
-    chain_id, _, symbol = id.partition("/")
-    return asset_of(int(chain_id), symbol)

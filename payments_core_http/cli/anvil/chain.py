@@ -39,7 +39,6 @@ from payments_core.chains.port import (
     TransactionView,
 )
 from payments_core.clock import SECOND, Instant
-from payments_core.networks import known_tokens
 
 FINALITY_BLOCKS = 9
 """The number of blocks after which a transaction is final: anvil's epochs are set to four slots."""
@@ -87,7 +86,7 @@ class AnvilChain(EvmChain):
 
     def prepare_node(self) -> None:
         """Put the tokens and our contracts there, unless they are. Raises ChainUnavailable."""
-        for asset in known_tokens(self.chain_id):
+        for asset in (*self._network.tokens, *self._network.watch_list):
             runtime = load_contract("TestToken").runtime or b""
             self._run_method("anvil_setCode", asset.address, "0x" + runtime.hex())
         if not self._has_code(self._deployment.factory):

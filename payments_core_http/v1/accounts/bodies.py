@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from payments_core.accounts.record import MAX_WALLETS
 from payments_core.accounts.wallet_signatures import Message
-from payments_core.addresses import AddressError, identify_chain_type, normalize_wallet_address
+from payments_core.addresses import AddressError, identify_chain_type, normalize_address
 from payments_core.errors import FieldError
 from payments_core.validation.fields import (
     AccountId,
@@ -43,7 +43,7 @@ class RegisterMoneyAccount:
         for place, text in enumerate(self.addresses):
             try:
                 chain_type = identify_chain_type(text)
-                key = (chain_type, normalize_wallet_address(chain_type, text))
+                key = (chain_type, normalize_address(chain_type, text))
             except AddressError as error:
                 found.append(FieldError(f"addresses[{place}]", str(error)))
                 continue

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from payments_core.engine.idempotency.record import Response
-from payments_core.networks import CHAINS
 from payments_core_http.calls import ApiCall
 from payments_core_http.v1.accounts.handlers import find_user
 from payments_core_http.v1.chains import bodies, views
@@ -23,7 +22,7 @@ def list_chains(service: PaymentsService, call: ApiCall[None, None]) -> Response
                 service.find_network_kind(entry.chain_id),
                 is_active=entry.chain_id in service.chains,
             )
-            for entry in CHAINS.values()
+            for entry in service.networks.values()
         )
     )
     return call.respond(views.SupportedChainsAnswer(data=data, requestId=call.request_id))

@@ -7,8 +7,8 @@ import pytest
 from payments_core.deposits import lifecycle as deposits
 from payments_core.deposits.record import Deposit
 from payments_core.misdirected import lifecycle as sending_back
-from payments_core.networks import WATCH_LIST
 from tests.core.examples import NOW
+from tests.shipped import WATCH_LIST
 
 TOKEN = next(iter(WATCH_LIST))
 
@@ -23,6 +23,9 @@ def test_a_reorg_of_a_rejected_deposit_ends_the_return_that_was_requested(
         deposit_address_id="deposit_address_1",
         chain_id=TOKEN.chain_id,
         asset_symbol=TOKEN.symbol,
+        token_address=TOKEN.address,
+        decimals=TOKEN.decimals,
+        is_misdirected=True,
         amount=1_000,
         sender="0x1",
         address="0x2",

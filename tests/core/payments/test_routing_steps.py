@@ -14,6 +14,7 @@ from tests.core.examples import NOW, a_payment
 
 ROUTE = PaymentRoute(
     key="quote_1", chain_id=137, asset_symbol="USDC", address="0xrouter",
+    token_address="0xusdc", decimals=6,
     amount=Atomic(25_000_000), expected=Atomic(24_900_000), minimum=Atomic(24_800_000),
 )  # fmt: skip
 

@@ -11,7 +11,6 @@ from payments_core.chains.port import AddressSpec
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import FixedClock, format_iso
 from payments_core.credentials.keyring import KeyRing
-from payments_core.networks import CHAINS
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.tenants.authorization import Authority, Requirement
@@ -33,6 +32,7 @@ from tests.http.authorization.rewinding import RewindableStorage
 from tests.http.authorization.wire import Wire
 from tests.http.payment_bodies import BANK_ACCOUNT
 from tests.quote_payer import ask_to_settle
+from tests.shipped import CHAINS
 from tests.signers import EvmWallet
 from tests.vault_owner import ask_for_module
 

@@ -12,7 +12,6 @@ from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.deposits.record import Deposit
 from payments_core.money import Atomic
-from payments_core.networks import asset_of
 from payments_core.onramps.record import (
     ONRAMP_NUMBER_SEAL,
     DepositInstructions,
@@ -24,6 +23,7 @@ from payments_core.quotes.request import NewQuote
 from payments_core.storage.records import Record
 from payments_core.tenants.request_log import LoggedRequest
 from tests.http.authorization.wire import Wire
+from tests.shipped import asset_of
 from tests.signers import EvmWallet
 
 OWNER = EvmWallet(31)
@@ -184,7 +184,12 @@ class PopulatedEnvironment:
                 status="active",
                 currency="usd",
                 destination=OnrampDestination(
-                    type="wallet", chain_id=BASE, asset_symbol="USDC", address=PAYEE
+                    type="wallet",
+                    chain_id=BASE,
+                    asset_symbol="USDC",
+                    token_address="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                    decimals=6,
+                    address=PAYEE,
                 ),
                 instructions=DepositInstructions(
                     bank_name="Bank",
@@ -220,6 +225,9 @@ class PopulatedEnvironment:
                 deposit_address_id=issued["id"],
                 chain_id=BASE,
                 asset_symbol="DAI",
+                token_address="0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb",
+                decimals=18,
+                is_misdirected=True,
                 amount=Atomic(1_000),
                 sender=sender,
                 address=issued["address"],

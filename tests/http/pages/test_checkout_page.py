@@ -19,6 +19,7 @@ from tests.http.checkout import BASE, Checkout
 from tests.http.pages.html import Html
 from tests.http.pages.scenes import reorg, send_unconfirmed
 from tests.http.payer_page import Page
+from tests.shipped import CHAINS
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 ATTACKS = (
@@ -268,7 +269,7 @@ class TestWhatItSays:
         page = Page(checkout)
         shown = checkout.api.service.checkout.read_page(page.code, mode="sandbox")
         one = attrs.evolve(shown, stage=stage, notices=NOTICES)
-        view = build_view(one, get_language("en"), "real")
+        view = build_view(one, get_language("en"), "real", CHAINS)
         for message in (view.state, *view.notices):
             assert message.heading
             assert message.text
@@ -315,7 +316,7 @@ class TestWhereAWalletIsLed:
         shown = checkout.api.service.checkout.read_page(page.code, mode="sandbox")
         for landmark, is_offered in ((None, False), ((7, "0x" + "ab" * 32), True)):
             one = attrs.evolve(shown, landmark=landmark)
-            view = build_view(one, get_language("en"), "real")
+            view = build_view(one, get_language("en"), "real", CHAINS)
             assert (view.client_secret is not None) == is_offered
 
     def test_the_block_to_compare_is_one_of_the_chain_and_changes_no_tag(

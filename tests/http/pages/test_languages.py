@@ -8,7 +8,6 @@ from decimal import Decimal
 import pytest
 
 from docs.catalogs import extract_texts, read_catalog, render_updated
-from payments_core.networks import asset_of
 from payments_core_http.pages.languages import (
     DEFAULT_LANGUAGE,
     LANGUAGES,
@@ -18,6 +17,7 @@ from payments_core_http.pages.languages import (
 from tests.http.checkout import Checkout
 from tests.http.pages.html import Html
 from tests.http.payer_page import Page
+from tests.shipped import asset_of
 
 TRANSLATED = [tag for tag in LANGUAGES if tag != DEFAULT_LANGUAGE]
 USDC = asset_of(8453, "USDC")

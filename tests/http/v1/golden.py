@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from payments_core.evolve import evolve
-from payments_core.networks import asset_of
 from tests.http.api_harness import ApiHarness
 from tests.http.seen import Seen
 from tests.quote_payer import ask_to_settle
+from tests.shipped import asset_of
 from tests.signers import EvmWallet
 from tests.vault_owner import BASE, ask_for_module
 

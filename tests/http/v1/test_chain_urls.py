@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from payments_core.chains.port import NetworkKind
-from payments_core.networks import CHAINS
 from payments_core_http.v1.chains.views import NOWHERE, supported_chain
+from tests.shipped import CHAINS
 
 
 @pytest.mark.parametrize("chain_id", CHAINS)

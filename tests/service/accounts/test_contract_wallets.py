@@ -30,12 +30,12 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.networks import CHAINS
 from payments_core.service import PaymentsService
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.service.conftest import funded
 from tests.service.faults import FaultyChain
 from tests.service.world import World, once
+from tests.shipped import CHAINS
 from tests.signers import AptosWallet, EvmWallet, SolanaWallet
 
 ADDRESS = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"

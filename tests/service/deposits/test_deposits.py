@@ -18,7 +18,6 @@ from payments_core.errors import (
     UnsupportedChain,
 )
 from payments_core.money import Atomic
-from payments_core.networks import CHAINS, asset_of
 from tests.service.deposit_harness import (
     OUTSIDE,
     POLYGON,
@@ -30,6 +29,7 @@ from tests.service.deposit_harness import (
 )
 from tests.service.payments.test_concurrency import at_once
 from tests.service.world import BASE, STRANGER, USDC, World, answer_of, atomic, once, write
+from tests.shipped import CHAINS, asset_of
 
 
 class TestAddresses:

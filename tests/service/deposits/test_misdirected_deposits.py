@@ -28,11 +28,12 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.money import Atomic
-from payments_core.networks import WATCH_LIST, Asset
+from payments_core.networks import Asset
 from tests.service.chains.test_chain_views import forgotten, look_through, waiting
 from tests.service.payments.receipts.test_misdirected import NAMES
 from tests.service.payments.refunds.test_refunds import restricted_key
 from tests.service.world import BASE, OTHER_WALLET, USDC, WALLET, World
+from tests.shipped import WATCH_LIST
 
 AT_BASE = next(token for token in WATCH_LIST if token.chain_id == BASE)
 

@@ -9,7 +9,6 @@ from payments_core.chains.outbox.record import ReturnAddress
 from payments_core.chains.port import TransactionView
 from payments_core.deposits.record import Deposit
 from payments_core.money import Atomic
-from payments_core.networks import CHAINS
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.record import Payment
 from payments_core.payments.sends import NewSend
@@ -17,6 +16,7 @@ from payments_core.storage.maintenance import scan_all
 from tests.service.chains.test_chain_views import look_through
 from tests.service.deposit_harness import DepositHarness, armed
 from tests.service.world import OTHER_WALLET, USDC, World, atomic
+from tests.shipped import CHAINS
 
 OTHER_CHAIN = 137
 TWO_TOKENS = next(id for id, entry in CHAINS.items() if len(entry.tokens) > 1)

@@ -13,12 +13,12 @@ from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.deposits.record import Deposit
 from payments_core.engine.events import Event
 from payments_core.misdirected.record import SentBack
-from payments_core.networks import token_of as find_token
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from tests.service.model.index import Wrong
 from tests.service.model.mirror import Commit
 from tests.service.model.model_world import NOBODY, WALLETS, WATCHED, ModelWorld
+from tests.shipped import token_of as find_token
 
 if TYPE_CHECKING:
     from tests.service.model.onchain import ChainIndex

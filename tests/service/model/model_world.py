@@ -22,7 +22,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest
 from payments_core.engine.ports import Ports
 from payments_core.errors import PaymentsError
-from payments_core.networks import Asset, asset_of, token_of
+from payments_core.networks import Asset
 from payments_core.onramps.fields import NewOnrampAccount, NewOnrampDestination
 from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.record import Payment
@@ -38,6 +38,7 @@ from tests.service.faults import Crashed, FaultyChain
 from tests.service.model.bank import ACCOUNT_NUMBERS, NEW_ACCOUNT, BankLine, ModelBank
 from tests.service.model.mirror import Commit, Gate, Mirror
 from tests.service.world import PAYER_PERMISSIONS, RING, NoTransport, authority_of, once, write
+from tests.shipped import asset_of, token_of
 
 BASE, ETHEREUM = 8453, 1
 ASSETS = (asset_of(BASE, "USDC"), asset_of(ETHEREUM, "USDC"), asset_of(ETHEREUM, "USDT"))

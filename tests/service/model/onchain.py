@@ -15,7 +15,6 @@ from payments_core.chains.simulated.records import (
 )
 from payments_core.chains.simulated.transfers import FAUCET
 from payments_core.deposits.record import Deposit
-from payments_core.networks import CHAINS
 from payments_core.onramps.record import BankTransaction
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import PaymentOption
@@ -36,6 +35,7 @@ from tests.service.model.misdirected import (
 from tests.service.model.model_world import ModelWorld
 from tests.service.model.timing import TIME_INVARIANTS
 from tests.service.model.values import only_what_came_back_was_returned
+from tests.shipped import CHAINS
 
 Purpose = tuple[str, str]
 Holder = tuple[int, str, str]  # chain, token, address

@@ -16,11 +16,11 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.networks import CHAINS
 from payments_core.payments.destinations import ToAccount, ToPaymentAddress, ToWallet
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.receipts.record import Receipt
 from tests.service.world import World, atomic
+from tests.shipped import CHAINS
 
 WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 

@@ -8,10 +8,10 @@ import pytest
 
 from payments_core.adapters import UnknownAdapter
 from payments_core.conformance.pricing import PricingConformance
-from payments_core.networks import asset_of
 from payments_core.port_loader import open_pricing
 from payments_core.pricing.port import Pricing
 from payments_core.pricing.table import PriceTable, TablePricing, open_url
+from tests.shipped import asset_of
 
 USDC, USDT = asset_of(1, "USDC"), asset_of(1, "USDT")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from payments_core.accounts.record import Account
 from payments_core.chains.port import AddressSpec
-from payments_core.networks import Asset, asset_of
+from payments_core.networks import Asset
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.record import Payment
@@ -15,6 +15,7 @@ from payments_core.quotes.operations import QuoteDetails
 from payments_core.quotes.request import NewQuote
 from payments_core.storage.port import Storage
 from tests.service.world import WALLET, World
+from tests.shipped import asset_of
 
 POLYGON = 137
 POLYGON_USDC = asset_of(POLYGON, "USDC")

@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.networks import asset_of
 from payments_core.payments.destinations import ToWallet
 from payments_core.quotes.operations import QuoteDetails
 from payments_core.quotes.record import RouteDelivery
@@ -20,6 +19,7 @@ from tests.service.faults import Crashed, FaultyStorage, commit_failed, commit_l
 from tests.service.quotes.shop import POLYGON, QuoteShop
 from tests.service.quotes.test_lying_routers import lie
 from tests.service.world import OTHER_WALLET
+from tests.shipped import asset_of
 
 
 class StaleLook(FaultyStorage):

@@ -19,8 +19,8 @@ from payments_core.chains.evm import abi
 from payments_core.chains.evm.addresses import Deployment, PurseKind, hash_id
 from payments_core.chains.evm.transactions import decode_signed
 from payments_core.clock import SECOND, Clock
-from payments_core.networks import CHAINS
 from tests.chains.evm.fake_node import hashed, padded
+from tests.shipped import CHAINS
 
 CHAIN = 8453
 GWEI = 10**9

@@ -115,6 +115,8 @@ def a_mandate(period: Period = "month", **given: Any) -> Mandate:
         "vault_id": "vault_1",
         "chain_id": 8453,
         "asset_symbol": "USDC",
+        "token_address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+        "decimals": 6,
         "amount_per_period": 100,
         "created_at": NOW,
         "updated_at": NOW,

@@ -31,6 +31,8 @@ def payment(**facts: Any) -> Payment:
         "status_version": 1,
         "chain_id": 8453,
         "asset_symbol": "USDC",
+        "token_address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+        "decimals": 6,
         "amount": 25_000_000,
         "destination": Destination(type="wallet", address="0x" + "1" * 40),
         "escrow_address": "0x" + "2" * 40,

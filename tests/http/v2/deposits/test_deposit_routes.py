@@ -8,10 +8,10 @@ import pytest
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.clock import format_iso
-from payments_core.networks import CHAINS
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
+from tests.shipped import CHAINS
 
 NOBODY = "acct_" + "A" * 24
 WALLET = "0x8617E340B3D01FA5F11F306F4090FD50E238070D"

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from payments_core.networks import CHAINS
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
 from tests.http.payment_bodies import collect, create, mandate, receive, send
+from tests.shipped import CHAINS
 
 TOKEN = CHAINS[BASE].tokens[0].address
 TO_TOKEN = {"type": "wallet", "address": TOKEN.lower()}

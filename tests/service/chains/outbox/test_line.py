@@ -24,11 +24,11 @@ from payments_core.chains.simulated.addresses import contract_address
 from payments_core.chains.simulated.calls import decode_call
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.engine.decision import WorkerAuthority
-from payments_core.networks import asset_of
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Transaction
 from tests.service.chain_harness import BASE, BOB, ChainHarness
 from tests.service.world import write
+from tests.shipped import asset_of
 
 SCOPE = WorkerAuthority("env_a", "sandbox")
 

@@ -31,10 +31,10 @@ from payments_core.chains.port import (
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import MINUTE
 from payments_core.engine.decision import WorkerAuthority
-from payments_core.networks import asset_of
 from payments_core.storage.port import Storage
 from tests.service.chain_harness import BASE, BOB, ChainHarness
 from tests.service.world import write
+from tests.shipped import asset_of
 
 SCOPE = WorkerAuthority("env_a", "sandbox")
 

@@ -32,7 +32,6 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import DependencyFailed
-from payments_core.networks import asset_of
 from payments_core.payments.paying.vault_transfer import FundingOwner
 from payments_core.payments.refunding.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
@@ -43,6 +42,7 @@ from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
 from payments_core.storage.records import Collection, Record
 from tests.service.chain_harness import BASE, BOB, USDC, ChainHarness
+from tests.shipped import CHAINS, asset_of
 
 T = TypeVar("T")
 SCOPE = WorkerAuthority("env_a", "sandbox")
@@ -402,7 +402,7 @@ def test_an_owner_that_no_longer_waits_ends_the_job_and_nothing_is_noted(post: P
 def test_jobs_that_were_stored_before_an_upgrade_are_still_known() -> None:
     ports: Any = Mock()
     nothing: Any = None
-    owners = [ReleaseOwner(nothing), RefundOwner(nothing), SweepOwner({})]
+    owners = [ReleaseOwner(nothing), RefundOwner(nothing), SweepOwner({}, CHAINS)]
     jobs = TransferJobs(ports, nothing, sent=[FundingOwner()], followed=owners)
     assert {*jobs.handlers(), *jobs.batch_handlers()} == {
         "chains.follow_again",

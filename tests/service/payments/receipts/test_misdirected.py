@@ -15,12 +15,13 @@ from payments_core.errors import (
     ReconciliationActionNotAllowed,
     ValidationFailed,
 )
-from payments_core.networks import CHAINS, WATCH_LIST, Asset, known_tokens
+from payments_core.networks import Asset
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.receipts.record import Receipt
 from tests.service.chains.test_chain_views import look_through
 from tests.service.payments.refunds.test_refunds import restricted_key
 from tests.service.world import BASE, OTHER_WALLET, STRANGER, USDC, WALLET, World
+from tests.shipped import CHAINS, WATCH_LIST, known_tokens
 
 NAMES = count()
 AT_BASE = next(token for token in WATCH_LIST if token.chain_id == BASE)

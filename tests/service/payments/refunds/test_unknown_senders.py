@@ -18,7 +18,6 @@ from payments_core.errors import (
     ReconciliationActionNotAllowed,
     ValidationFailed,
 )
-from payments_core.networks import CHAINS
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.record import OFFRAMP_OWNER
@@ -26,6 +25,7 @@ from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.sends import NewSend
 from tests.service.payments.refunds.test_refunds import restricted_key
 from tests.service.world import BASE, OTHER_WALLET, STRANGER, USDC, WALLET, World, atomic
+from tests.shipped import CHAINS
 
 ZERO = "0x" + 40 * "0"
 
