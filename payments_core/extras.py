@@ -8,7 +8,6 @@ from importlib.util import find_spec
 
 EXTRA_OF: Mapping[str, str] = {
     "falcon": "server",
-    "waitress": "server",
     "click": "server",
     "rich": "server",
     "jinja2": "server",
