@@ -21,8 +21,8 @@ EXTRA_OF: Mapping[str, str] = {
     "hiredis": "redis",
     "eth_abi": "evm",
     "rlp": "evm",
-    "httpx": "client",
-    "httpcore": "client",
+    "httpx2": "client",
+    "httpcore2": "client",
     "anyio": "client",
     "opentelemetry": "otel",
 }
