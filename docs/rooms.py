@@ -76,6 +76,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "idempotency": "The key and the fingerprint of a request.",
         "authentication": "The caller, and its rights.",
         "response_cache": "Response bodies of records that have not changed.",
+        "older_objects": "The objects that an older contract changes, wherever they are in JSON.",
         "contracts": "The version that a request requires; its body and answer in older contracts.",
         "calls": "A handler's request, and its answers.",
         "throttling": "Rate policies applied to requests.",

@@ -12,9 +12,6 @@ from typing import Any
 import pytest
 
 from payments_core.clock import parse_iso
-from payments_core.contracts.changes import Renamed, Reworded
-from payments_core.errors import ValidationFailed
-from payments_core_http.contracts import OlderObjects
 from payments_core_http.openapi.document import build_document
 from tests.dates import NEWER, OLDER, VERSIONS
 from tests.http.api_harness import Seen
@@ -289,44 +286,3 @@ class TestDocuments:
         assert created["application/json"]["example"]["payload"]["currency"] == "USDC"
         assert examples["Payment"]["value"]["apiVersion"] == OLDER
         assert build_document(NEWER, versions=VERSIONS)["info"]["version"] == NEWER
-
-    def test_a_change_of_no_schema_is_refused(self) -> None:
-        schemas = build_document()["components"]["schemas"]
-        with pytest.raises(KeyError, match="Nothing"):
-            OlderObjects(schemas, {"Nothing": ()})
-
-
-class TestSeveralDates:
-    """What an object may be after two changes, by made-up schemas."""
-
-    def test_a_field_of_a_date_between_is_not_known(self) -> None:
-        schemas = {"Order": {"properties": {"z": {"type": "string"}}}}
-        older = OlderObjects(schemas, {"Order": (Renamed("y", "z"), Renamed("x", "y"))})
-        place = {"$ref": "#/components/schemas/Order"}
-        assert older.read({"x": "1"}, place) == {"z": "1"}
-        for newer in ("y", "z", "w"):
-            with pytest.raises(ValidationFailed) as refused:
-                older.read({"x": "1", newer: "2"}, place)
-            assert [fault.path for fault in refused.value.fields] == [newer]
-
-    def test_a_word_that_only_a_newer_date_has_is_refused(self) -> None:
-        schemas = {"Order": {"properties": {"kind": {"enum": ["now", "later"]}}}}
-        older = OlderObjects(
-            schemas, {"Order": (Reworded("kind", {"now": "soon"}), Renamed("type", "kind"))}
-        )
-        place = {"$ref": "#/components/schemas/Order"}
-        assert older.read({"type": "soon"}, place) == {"kind": "now"}
-        assert older.read({"type": "later"}, place) == {"kind": "later"}
-        with pytest.raises(ValidationFailed) as refused:
-            older.read({"type": "now"}, place)
-        [fault] = refused.value.fields
-        assert (fault.path, fault.message) == ("type", "must be one of soon, later")
-
-    def test_a_list_that_may_be_null_has_its_items_converted(self) -> None:
-        schemas = {"Order": {"properties": {"z": {"type": "string"}}}}
-        older = OlderObjects(schemas, {"Order": (Renamed("x", "z"),)})
-        items = {"type": "array", "items": {"$ref": "#/components/schemas/Order"}}
-        place = {"anyOf": [items, {"type": "null"}]}
-        assert older.render([{"z": "1"}], place) == [{"x": "1"}]
-        assert older.read([{"x": "1"}], place) == [{"z": "1"}]
-        assert older.render(None, place) is None
