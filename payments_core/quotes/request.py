@@ -12,6 +12,7 @@ from payments_core.accounts.record import Account, Settlement
 from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.amounts import parse_positive_amount
 from payments_core.assets import DEFAULT_SYMBOL, Asset, asset_of, chain_entry
+from payments_core.brief_repr import brief_repr
 from payments_core.errors import AmountOutOfRange, UnsupportedAsset, ValidationFailed
 from payments_core.money import MAX_ATOMIC
 from payments_core.payment_settings.record import PaymentMethod
@@ -36,6 +37,8 @@ class NewQuote:
     (`source_address`). Without `source_chain_id` it is the payer's preferred chain, without
     `destination_chain_id` or `destination_token` the recipient's preference, else USDC on Base.
     """
+
+    __repr__ = brief_repr
 
     amount: Amount | None = None
     raw_amount: RawAmount | None = None
