@@ -17,19 +17,14 @@ import msgspec
 from payments_core.contracts.versions import Changes, Versions
 from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import (
-    BadInput,
-    ConflictError,
     FieldError,
-    Forbidden,
     UnsupportedVersion,
     ValidationFailed,
     VersionMismatch,
 )
 from payments_core_http.authentication import Caller
-from payments_core_http.idempotency import build_idempotent, read_key
 from payments_core_http.older_objects import NOTHING, OlderObjects, Schema
 from payments_core_http.routing import Route
-from payments_core_http.wire.request_body import read_body
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -58,63 +53,6 @@ def require_version(
             if earlier is not None and earlier.response.api_version == asked:
                 raise earlier
             raise VersionMismatch(version)
-
-
-def read_older_body(
-    service: PaymentsService,
-    route: Route,
-    caller: Caller,
-    environ: Mapping[str, Any],
-    path: Mapping[str, str],
-    document: Any,
-    older: RouteContract | None,
-) -> Any:
-    """The wire object of a document, which is of an older contract if one is given.
-
-    Raises ValidationFailed, with the names of that contract, and AlreadyResponded if the same
-    request had a response under a contract that accepted it.
-    """
-    try:
-        if older is None:
-            return read_body(route, document)
-        newer = older.read({} if document is None else document)
-        try:
-            return read_body(route, newer)
-        except ValidationFailed as failed:
-            raise older.name_faults(failed) from None
-    except ValidationFailed:
-        earlier = find_earlier_response(service, route, caller, environ, path, lambda: document)
-        if earlier is not None:
-            raise earlier from None
-        raise
-
-
-def find_earlier_response(
-    service: PaymentsService,
-    route: Route,
-    caller: Caller,
-    environ: Mapping[str, Any],
-    path: Mapping[str, str],
-    read_document: Callable[[], Any],
-) -> AlreadyResponded | None:
-    """The earlier response to the same request; None without one.
-
-    For a request whose version, or whose body, is no longer that of its pin: its refusal would read
-    as that of the first request.
-    """
-    authority = caller.authority_for(route)
-    if authority is None:
-        return None
-    try:
-        if key := read_key(route, environ):
-            authority.require_allowed()
-            idempotent = build_idempotent(route, authority, key, path, read_document())
-            service.parts.ports.committer.replay(authority, idempotent)
-    except AlreadyResponded as earlier:
-        return earlier
-    except (BadInput, Forbidden, ConflictError, UnicodeEncodeError):  # such as a lone surrogate
-        return None  # it is refused in any case
-    return None
 
 
 class OlderContracts:
