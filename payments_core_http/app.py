@@ -157,7 +157,8 @@ class Pipeline:
             context.request.environment_id = caller.environment.id
             context.request.credential = route.credential
         find_earlier = partial(row_format.find_earlier, route, context)
-        require_version(self._service, caller, context.environ, find_earlier)
+        versions = self._service.settings.versions
+        earlier = require_version(versions, caller, context.environ, find_earlier)
         rates = context.rate_context
         self._throttle.check_route(rates, route, context.path, caller.environment)
         if caller.environment is not None:
@@ -167,6 +168,8 @@ class Pipeline:
             authority.require_allowed()
         if caller.shop is not None:
             require_origin_allowed(caller.shop.terms, caller.origin)
+        if earlier is not None:
+            raise earlier
         call = row_format.read_call(route, context)
         idempotent = call.idempotent
         if authority is None or idempotent is None:

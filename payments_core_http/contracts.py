@@ -9,7 +9,7 @@ Interface "Versioning" 2 to 6 and contract §3 "Versions".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import msgspec
@@ -26,24 +26,20 @@ from payments_core_http.authentication import Caller
 from payments_core_http.older_objects import NOTHING, OlderObjects, Schema
 from payments_core_http.routing import Route
 
-if TYPE_CHECKING:
-    from payments_core.service import PaymentsService
-
 
 def require_version(
-    service: PaymentsService,
+    versions: Versions,
     caller: Caller,
     environ: Mapping[str, Any],
     find_earlier: Callable[[], AlreadyResponded | None],
-) -> None:
+) -> AlreadyResponded | None:
     """Return if the caller requested no version, or the one that all credentials are bound to.
 
-    Raises UnsupportedVersion if this deployment does not serve the requested or the bound version,
-    VersionMismatch if the two differ, and AlreadyResponded if they agreed at the response to
-    the same request: the pin was moved since.
+    If they agreed at the response to the same request, since when the pin was moved, return that
+    response. Raises UnsupportedVersion if this deployment does not serve the requested or the bound
+    version, and VersionMismatch if the two differ.
     """
-    versions, asked = service.settings.versions, environ.get("HTTP_SERVICE_VERSION")
-    bound = caller.bound_versions
+    asked, bound = environ.get("HTTP_SERVICE_VERSION"), caller.bound_versions
     for version in bound if asked is None else (asked, *bound):
         if version not in versions.supported:
             raise UnsupportedVersion(versions.supported)
@@ -51,8 +47,9 @@ def require_version(
         if asked not in (None, version):
             earlier = find_earlier()
             if earlier is not None and earlier.response.api_version == asked:
-                raise earlier
+                return earlier
             raise VersionMismatch(version)
+    return None
 
 
 class OlderContracts:

@@ -54,7 +54,7 @@ class RequestContext:
     """What is known about one request so far.
 
     `version`, `challenge`, `origin` and `rate_context` are on its response. `path` has the ids by
-    their names, if there is a row; `caller` and `authority` are set when the credential is verified.
+    their names, if there is a row. Who calls is known once the credential is verified.
     """
 
     request: ObservedRequest
@@ -145,7 +145,7 @@ class JsonFormat:
         """The earlier response to the same request, whose document `read` returns.
 
         For a request whose version, or whose body, is no longer that of its pin: its refusal would
-        read as that of the first request.
+        read as that of the first request. None too for a caller without a right that it needs now.
         """
         authority = context.authority
         if authority is None:
@@ -153,10 +153,16 @@ class JsonFormat:
         try:
             if key := read_key(route, context.environ):
                 authority.require_allowed()
-                idempotent = build_idempotent(route, authority, key, context.path, read())
-                self._service.parts.ports.committer.replay(authority, idempotent)
-        except AlreadyResponded as earlier:
-            return earlier
+                document = read()
+                idempotent = build_idempotent(route, authority, key, context.path, document)
+                try:
+                    self._service.parts.ports.committer.replay(authority, idempotent)
+                except AlreadyResponded as earlier:
+                    if route.product_of is not None:
+                        contract = self._contracts.find(route, earlier.response.api_version)
+                        body = _read_body(route, document, contract)
+                        require_product(authority, route.product_of(body))
+                    return earlier
         except (BadInput, Forbidden, ConflictError, UnicodeEncodeError):  # as a lone surrogate
             return None  # it is refused in any case
         return None

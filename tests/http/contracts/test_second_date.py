@@ -11,8 +11,14 @@ from typing import Any
 
 import pytest
 
-from payments_core.clock import parse_iso
+from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
+from payments_core.clock import FixedClock, parse_iso
+from payments_core.limiters.memory import MemoryLimiter
+from payments_core.limiters.policies import RateLimits
+from payments_core.tenants.record import PRODUCTS
+from payments_core_http.app import create_app
 from payments_core_http.openapi.document import build_document
+from payments_core_http.throttling import Throttle
 from tests.dates import NEWER, OLDER, VERSIONS
 from tests.http.api_harness import Seen
 from tests.http.console import HOOK, Console
@@ -205,6 +211,38 @@ class TestRetries:
         auth = shop.api.basic(shop.half["v2:console"])
         seen = self.create(shop, auth=auth, headers={"Service-Version": OLDER})
         assert seen.code == "version_mismatch"
+
+    def test_it_counts_in_the_limits_once_its_version_is_right(self, shop: Console) -> None:
+        pin(shop, OLDER)
+        headers = {"Service-Version": OLDER}
+        facts: dict[str, Any] = {"headers": headers, "valid": False}
+        first = self.create(shop, headers=headers)
+        pin(shop, NEWER)
+        limits = RateLimits({"sensitive_minute": 1})
+        shop.api.app = create_app(
+            shop.api.service,  # type: ignore[arg-type]
+            mode="sandbox",
+            throttle=Throttle(MemoryLimiter(), limits, clock=FixedClock()),
+        )
+        again = self.create(shop, **facts)
+        assert (again.status, again.body) == (201, first.body)
+        assert again.headers["ratelimit-remaining"] == "0"
+        assert self.create(shop, **facts).code == "rate_limited"
+        other = shop.call("POST", "/v2/accounts", RETRIED, key="other", **facts)
+        assert other.code == "version_mismatch"
+
+    def test_a_caller_without_the_product_of_the_body_gets_no_answer(self, shop: Console) -> None:
+        pin(shop, OLDER)
+        path = f"/v2/accounts/{shop.payer}/capability-activations"
+        facts: dict[str, Any] = {"key": "payout", "headers": {"Service-Version": OLDER}}
+        body = {"capability": "us_bank_payout"}
+        first = shop.call("POST", path, body, **facts)
+        assert first.status == 202
+        pin(shop, NEWER)
+        assert shop.call("POST", path, body, **facts).body == first.body
+        tenants, product = shop.api.service.tenants, PRODUCT_OF_CAPABILITY["us_bank_payout"]
+        tenants.set_products(shop.api.partition, sorted({*PRODUCTS} - {product}))
+        assert shop.call("POST", path, body, **facts).code == "version_mismatch"
 
 
 class TestEvents:
