@@ -44,8 +44,8 @@ def damage_address(world: World, of: PaymentDetails) -> str:
     """Of a deposit address to which money is sent after that."""
     issued = world.resources.deposits.issue_address(world.payer.id, BASE).address
     where = corrupt(world.storage, world.environment_id, issued)
-    sandbox = world.service.sandbox()
-    sandbox.transfer(world.server, BASE, "USDC", "5.00", recipient=issued.address)
+    sandbox = world.resources.sandbox
+    sandbox.transfer(BASE, "USDC", "5.00", to=issued.address)
     return where
 
 
