@@ -284,7 +284,7 @@ def _clients(
 
 
 def over_sockets(bench: Bench, threads: int, runs: int) -> float:
-    """Requests a second through waitress with so many threads, from as many clients."""
+    """Requests a second through our server with so many threads, from as many clients."""
     server = build_server(bench.wsgi, bench.service.parts.ports.identifiers, threads=threads)
     body = json.dumps(payment(bench.recipient)).encode()
     name = f"socket-{threads}-{time.perf_counter_ns()}"

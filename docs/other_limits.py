@@ -24,8 +24,9 @@ from payments_core.tenants.operations import MAX_KEYS, REVOKED_KEY_RETENTION_MS
 from payments_core.tenants.request_log import MAX_PAGES, PAGE_REQUESTS
 from payments_core.validation import fields, metadata
 from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS, MAX_RESEND_ENDPOINTS
+from payments_core.webhooks.endpoint_fields import EndpointDescription, EventNames
 from payments_core.webhooks.health import REPORT_INTERVAL_MS
-from payments_core.webhooks.lifecycle import MAX_OLDER_SECRETS, EndpointDescription, EventNames
+from payments_core.webhooks.lifecycle import MAX_OLDER_SECRETS
 from payments_core.webhooks.operations import MAX_OVERLAP_S, WebhookUrl
 from payments_core.webhooks.retry_schedule import MAX_RETRY_DELAY_MS
 from payments_core.webhooks.settings import WebhookSettings

@@ -12,6 +12,7 @@ ROOMS: dict[str, dict[str, str]] = {
     "payments_core": {
         "clock": "Time as a value; the one place that reads the system clock.",
         "entropy": "The one place that reads random numbers.",
+        "brief_repr": "The `repr` of records and other values: one short line.",
         "evolve": "Makes changed copies of frozen objects quickly.",
         "requirements": "The oldest versions that work, of what pip does not install.",
         "waiting": "What a thread tells the pool that runs it when it waits.",
@@ -76,6 +77,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "idempotency": "The key and the fingerprint of a request.",
         "authentication": "The caller, and its rights.",
         "response_cache": "Response bodies of records that have not changed.",
+        "older_objects": "The objects that an older contract changes, wherever they are in JSON.",
         "contracts": "The version that a request requires; its body and answer in older contracts.",
         "calls": "A handler's request, and its answers.",
         "throttling": "Rate policies applied to requests.",

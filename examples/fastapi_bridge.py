@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import httpx
+import httpx2
 from a2wsgi import WSGIMiddleware
 from fastapi import FastAPI, HTTPException
 
@@ -53,8 +53,8 @@ def create_server(payments_app: Any, app_id: str, app_secret: str, merchant_id: 
 
 async def visit(server: FastAPI, app_id: str, app_secret: str) -> None:
     """A visitor of FastAPI's routes, and a partner that calls the API through the bridge."""
-    transport = httpx.ASGITransport(app=server)
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as browser:
+    transport = httpx2.ASGITransport(app=server)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as browser:
         made = await browser.post("/orders/order-1", params={"amount": "25.00"})
         again = await browser.post("/orders/order-1", params={"amount": "25.00"})
         print("created", made.status_code, made.json() == again.json())

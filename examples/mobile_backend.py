@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
-import httpx
+import httpx2
 
 from payments_core_http.client import AccountClient, AccountDestination, Client
 from payments_core_http.client.codes import ClientTokenExpired, InsufficientPermissions
@@ -86,7 +86,7 @@ def main() -> None:
     with open_sandbox() as sandbox:
         sandbox.make_account("mia", funds="50.00")
         backend = Backend(sandbox.client, sandbox.merchant.account_id)
-        app = App("http://localhost", backend, "mia", httpx.WSGITransport(app=sandbox.app))
+        app = App("http://localhost", backend, "mia", httpx2.WSGITransport(app=sandbox.app))
         print("order-1", app.pay("order-1", "20.00"))
         sandbox.settle()
         [payment] = sandbox.client.payments.list(reference="order-1")

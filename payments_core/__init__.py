@@ -175,7 +175,7 @@ if TYPE_CHECKING:
     )
     from payments_core.webhooks.destinations import RefusedPrefix
     from payments_core.webhooks.dispatch.replay import Recovery
-    from payments_core.webhooks.lifecycle import EndpointChanges
+    from payments_core.webhooks.endpoint_fields import EndpointChanges
     from payments_core.webhooks.record import Delivery, Endpoint, OlderSecret
     from payments_core.webhooks.settings import WebhookSettings
 
@@ -318,7 +318,7 @@ _MODULES = {
     "payments_core.tenants.record": "App ClientSession Environment Key Operator OperatorSession",
     "payments_core.contracts.versions": "Contract Versions",
     "payments_core.webhooks.destinations": "RefusedPrefix",
-    "payments_core.webhooks.lifecycle": "EndpointChanges",
+    "payments_core.webhooks.endpoint_fields": "EndpointChanges",
     "payments_core.webhooks.record": "Delivery Endpoint OlderSecret",
     "payments_core.webhooks.dispatch.replay": "Recovery",
     "payments_core.webhooks.settings": "WebhookSettings",

@@ -8,7 +8,6 @@ from importlib.util import find_spec
 
 EXTRA_OF: Mapping[str, str] = {
     "falcon": "server",
-    "waitress": "server",
     "click": "server",
     "rich": "server",
     "jinja2": "server",
@@ -22,8 +21,8 @@ EXTRA_OF: Mapping[str, str] = {
     "hiredis": "redis",
     "eth_abi": "evm",
     "rlp": "evm",
-    "httpx": "client",
-    "httpcore": "client",
+    "httpx2": "client",
+    "httpcore2": "client",
     "anyio": "client",
     "opentelemetry": "otel",
 }

@@ -22,6 +22,7 @@ from payments_core.chains.scanner import Scanner
 from payments_core.deposits.operations import Deposits
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
+from payments_core.errors import NotFound
 from payments_core.legacy.role_modules.operations import RoleModules
 from payments_core.legacy.settlements.operations import Settlements
 from payments_core.legacy.transactions.operations import LegacyTransactions
@@ -45,6 +46,8 @@ from payments_core.payments.sends import Sends
 from payments_core.providers import Providers
 from payments_core.quotes.operations import Quotes
 from payments_core.sandbox.banks import FundingBanks
+from payments_core.sandbox.chains import SandboxChain
+from payments_core.sandbox.operations import Sandbox
 from payments_core.settings import Settings
 from payments_core.tenants.client_sessions import ClientSessions
 from payments_core.tenants.operations import Tenants
@@ -73,6 +76,7 @@ class Parts:
         ports: Ports,
         settings: Settings,
         chains: Mapping[int, Chain],
+        sandbox_chains: Mapping[int, SandboxChain],
         providers: Providers,
         funding_banks: FundingBanks,
         transport: Transport,
@@ -89,6 +93,9 @@ class Parts:
         """The served chains, by their number; any other number raises ChainUnavailable."""
         self.event_handlers: Final = EventHandlers()
         """The functions of this process that handle events."""
+        self._sandbox_chains = sandbox_chains
+        self._simulated_bank = providers.simulated_bank
+        self._simulated_funding_bank = funding_banks.simulated
         banks = providers.banks
         destinations = Destinations(ports, chains)
         payouts = PayoutCreation(ports, banks)
@@ -199,6 +206,21 @@ class Parts:
     def scanner(self, mode: str) -> Scanner:
         """The scanner that finds a mode's transfers on the chains."""
         return self.background_jobs.scanner(mode)
+
+    def sandbox(self) -> Sandbox:
+        """The controls of the sandbox. Raises NotFound if the chains are real."""
+        if not self._sandbox_chains:
+            raise NotFound("sandbox")
+        return Sandbox(
+            self.ports,
+            self._sandbox_chains,
+            self.background_jobs.worker("sandbox"),
+            self.verifications,
+            wake=self.scanner("sandbox").wake,
+            bank=self._simulated_bank,
+            funding_bank=self._simulated_funding_bank,
+            wake_notices=self.background_jobs.notice_reader("sandbox").wake,
+        )
 
 
 def _make_links(ports: Ports, settings: Settings) -> Links:

@@ -35,6 +35,7 @@ from payments_core.payments.record import Payment
 from payments_core.payments.refunding import operations as refunds
 from payments_core.payments.refunding import reconciliation
 from payments_core.quotes import operations as quotes
+from payments_core.sandbox import operations as sandbox
 from payments_core.tenants import client_sessions, request_log
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.arguments import check_arguments
@@ -107,9 +108,6 @@ class Verifications(Resource):
     list: Final = bound(lambda p: p.verifications, verifications.Verifications.list)
     read: Final = bound(lambda p: p.verifications, verifications.Verifications.get)
     decide: Final = bound(lambda p: p.verifications, verifications.Verifications.decide)
-    simulate_decision: Final = bound(
-        lambda p: p.verifications, verifications.Verifications.simulate_decision
-    )
 
 
 class BankAccounts(Resource):
@@ -274,6 +272,24 @@ class Requests(Resource):
     read: Final = bound(lambda p: p.request_log, request_log.RequestLog.get)
 
 
+class Sandbox(Resource):
+    """What only a sandbox has: its clock and chains, a faucet, strangers' transfers, failures on
+    order. Raises NotFound in production, or if the deployment has a second app."""
+
+    read: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.read)
+    fund: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.fund)
+    decide_kyc: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.decide_kyc)
+    deposit_at_bank: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.deposit_at_bank)
+    mine_blocks: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.mine_blocks)
+    advance_clock: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.advance_clock)
+    trigger_event: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.trigger_event)
+    fail_dependency: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.fail_dependency)
+    decide_payout: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.decide_payout)
+    reorg_chain: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.reorg_chain)
+    run: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.run)
+    transfer: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.transfer)
+
+
 class Legacy(Resource):
     """What only the legacy interface does: quotes, settlements, role modules, transactions."""
 
@@ -350,6 +366,7 @@ class Resources(Resource):
     requests: Final = Shown(Requests)
     public_payments: Final = Shown(PublicPayments)
     public_options: Final = Shown(PublicOptions)
+    sandbox: Final = Shown(Sandbox)
     legacy: Final = Shown(Legacy)
 
     @property

@@ -28,7 +28,6 @@ from payments_core.routers.port import Router
 from payments_core.sandbox.banks import choose_funding_banks
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.sandbox.operations import Sandbox
 from payments_core.sandbox.payer import SandboxPayer
 from payments_core.settings import Settings
 from payments_core.storage.capabilities import ChecksWritability
@@ -54,9 +53,10 @@ class PaymentsService:
     `environment` binds an environment's authority once, and has an attribute for each resource.
 
     Without `chains` it is a sandbox, on `sandbox_chains` or on simulated chains, whose books are in
-    the same storage; `sandbox` controls them. Without `clock` it takes the sandbox's clock there,
-    or the system's clock. Without `kyc` verifications are simulated in the sandbox, and there are
-    none in production; the same holds for `bank`, `pricing` and `router`. Events go to `telemetry`.
+    the same storage; the resource `sandbox` of its environments controls them. Without `clock` it
+    takes the sandbox's clock there, or the system's clock. Without `kyc` verifications are
+    simulated in the sandbox, and there are none in production; the same holds for `bank`, `pricing`
+    and `router`. Events go to `telemetry`.
     A server passes its `waits`, where calls of other services are announced.
     Raises ValidationFailed for an object of the wrong kind, and TypeError for one with an
     asynchronous method of its port: nothing here awaits.
@@ -144,6 +144,7 @@ class PaymentsService:
             ports,
             settings,
             self.chains,
+            self._sandbox_chains,
             self._providers,
             self._funding_banks,
             self._transport,
@@ -209,21 +210,6 @@ class PaymentsService:
         self.require_mode(mode)
         return self.parts.background_jobs.worker(mode)
 
-    def sandbox(self, mode: str = "sandbox") -> Sandbox:
-        """The sandbox's controls. Raises NotFound in another mode, or if the chains are real."""
-        if mode != "sandbox" or not self._sandbox_chains:
-            raise NotFound("sandbox")
-        controls = Sandbox(
-            self.parts.ports,
-            self._sandbox_chains,
-            self.worker(mode),
-            wake=self.parts.scanner(mode).wake,
-            bank=self._providers.simulated_bank,
-            funding_bank=self._funding_banks.simulated,
-            wake_notices=self.parts.background_jobs.notice_reader(mode).wake,
-        )
-        return guard(controls)
-
     def find_network_kind(self, chain_id: int) -> NetworkKind:
         """Where a chain is, for pages that lead wallets to it."""
         if not self._sandbox_chains:
@@ -232,8 +218,11 @@ class PaymentsService:
         return "simulated" if chain is None else chain.network_kind
 
     def sandbox_payer(self, mode: str = "sandbox") -> SandboxPayer:
-        """The simulated payer of Payments in the sandbox. Raises NotFound as `sandbox` does."""
-        return SandboxPayer(self.sandbox(mode), self.parts.checkout, self.tenants)
+        """The simulated payer of Payments in the sandbox. Raises NotFound in another mode, or if
+        the chains are real."""
+        if mode != "sandbox":
+            raise NotFound("sandbox")
+        return SandboxPayer(self.parts.sandbox(), self.parts.checkout, self.tenants)
 
     def refresh(self) -> None:
         """The first step of every request: a sandbox's clock may have been moved."""

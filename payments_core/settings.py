@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.contracts.versions import Versions
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.maintenance.retention import EVENTS_RETENTION_MS, MIN_EVENTS_MS
@@ -30,6 +31,8 @@ class Settings:
     `versions` the API versions that are served.
     Raises ValidationFailed for a value of the wrong kind, and ValueError for one out of range.
     """
+
+    __repr__ = brief_repr
 
     _public_url: str | None = attrs.field(
         default=None, converter=attrs.converters.optional(require_public_url)

@@ -144,31 +144,33 @@ class Pipeline:
         route: Row,
         row_format: Format[Any],
         context: RequestContext,
-        environ: Mapping[str, Any],
-        path: Mapping[str, str],
     ) -> Response:
         """Every check in order; the first that fails raises its error."""
         if route.credential != "none":  # liveness needs no storage
             self._service.refresh()
         context.challenge = CHALLENGES[route.credential]
-        caller = authenticate(self._service, self._mode, route, environ, path)
+        caller = authenticate(self._service, self._mode, route, context.environ, context.path)
+        authority = caller.authority_for(route)
+        context.caller, context.authority = caller, authority
         context.version, context.origin = caller.api_version, caller.admitted_origin
         if caller.environment is not None:
             context.request.environment_id = caller.environment.id
             context.request.credential = route.credential
-        find_earlier = partial(row_format.find_earlier, route, caller, environ, path)
-        require_version(self._service, caller, environ, find_earlier)
+        find_earlier = partial(row_format.find_earlier, route, context)
+        versions = self._service.settings.versions
+        earlier = require_version(versions, caller, context.environ, find_earlier)
         rates = context.rate_context
-        self._throttle.check_route(rates, route, path, caller.environment)
+        self._throttle.check_route(rates, route, context.path, caller.environment)
         if caller.environment is not None:
             self._throttle.check_app(rates, route, caller.environment)
             self._throttle.check_creations(rates, route, caller.environment)
-        authority = caller.authority_for(route)
         if authority is not None:
             authority.require_allowed()
         if caller.shop is not None:
             require_origin_allowed(caller.shop.terms, caller.origin)
-        call = row_format.read_call(route, caller, authority, environ, path, context)
+        if earlier is not None:
+            raise earlier
+        call = row_format.read_call(route, context)
         idempotent = call.idempotent
         if authority is None or idempotent is None:
             return self._call_handler(call, context)
@@ -203,8 +205,9 @@ class Pipeline:
         """Respond to a request that has a row, with the ids of its path."""
 
         def respond(context: RequestContext) -> Response:
+            context.path = path
             try:
-                response = self._check_and_handle(route, row_format, context, req.env, path)
+                response = self._check_and_handle(route, row_format, context)
             except AlreadyResponded as earlier:
                 response = evolve(earlier.response, headers=_REPLAY_HEADERS)
                 context.request.is_replay = True
@@ -285,7 +288,7 @@ class Pipeline:
         """Any request: counted, served or refused, sent, and observed."""
         id = self._service.parts.ports.identifiers.new("req")
         request = new_request(id, req.method, req.uri_template)
-        context = RequestContext(request, self._service.settings.versions.current)
+        context = RequestContext(request, self._service.settings.versions.current, req.env)
         with observe(self._observer, request, req.env):
             response = self._respond(place, req, context, respond, render_error)
             request.status = response.status

@@ -5,19 +5,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import attrs
 
 from payments_core.engine.idempotency.record import AlreadyResponded, Response
-from payments_core.errors import IdempotencyKeyRequired, PaymentsError
+from payments_core.errors import (
+    BadInput,
+    ConflictError,
+    Forbidden,
+    IdempotencyKeyRequired,
+    PaymentsError,
+    ValidationFailed,
+)
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core_http.authentication import Caller
 from payments_core_http.browser_sessions import Cookies, read_cookies, require_own_form
 from payments_core_http.calls import ApiCall, Call, PageCall
-from payments_core_http.contracts import OlderContracts, find_earlier_response, read_older_body
+from payments_core_http.contracts import OlderContracts, RouteContract
 from payments_core_http.errors import ENCODERS, error_form_of, status_of
 from payments_core_http.idempotency import build_idempotent, check_key, read_key
 from payments_core_http.observability.requests import ObservedRequest
@@ -26,7 +33,12 @@ from payments_core_http.routing import PageRoute, RenderError, Route, Row
 from payments_core_http.throttling import RateLimitContext, Throttle
 from payments_core_http.wire.forms import read_fields
 from payments_core_http.wire.query import read_page_query, read_query
-from payments_core_http.wire.request_body import parse_document, read_document, read_json_bytes
+from payments_core_http.wire.request_body import (
+    parse_document,
+    read_body,
+    read_document,
+    read_json_bytes,
+)
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -39,33 +51,31 @@ KEY_FIELD = "idempotencyKey"
 
 @attrs.define
 class RequestContext:
-    """What is known about one request so far, and is always on its response."""
+    """What is known about one request so far.
+
+    `version`, `challenge`, `origin` and `rate_context` are on its response. `path` has the ids by
+    their names, if there is a row. Who calls is known once the credential is verified.
+    """
 
     request: ObservedRequest
     version: str
+    environ: Mapping[str, Any]
     challenge: str = "Bearer"
     origin: str | None = None
     """The browser's, if the app that it calls has admitted it."""
     rate_context: RateLimitContext = attrs.field(factory=RateLimitContext)
+    path: Mapping[str, str] = attrs.field(init=False)
+    caller: Caller = attrs.field(init=False)
+    authority: Authority | None = attrs.field(init=False)
 
 
 class Format(Protocol[R]):
     """How the rows of a class read a request, and how they respond."""
 
-    def read_call(
-        self,
-        route: R,
-        caller: Caller,
-        authority: Authority | None,
-        environ: Mapping[str, Any],
-        path: Mapping[str, str],
-        context: RequestContext,
-    ) -> Call:
+    def read_call(self, route: R, context: RequestContext) -> Call:
         """The key, the query and the body of a request, in this order. Raises PaymentsError."""
 
-    def find_earlier(
-        self, route: R, caller: Caller, environ: Mapping[str, Any], path: Mapping[str, str]
-    ) -> AlreadyResponded | None:
+    def find_earlier(self, route: R, context: RequestContext) -> AlreadyResponded | None:
         """The response to the same request under an earlier version; None without one."""
 
     def complete(self, route: R, response: Response) -> Response:
@@ -84,23 +94,22 @@ class JsonFormat:
     _contracts: OlderContracts
     _response_cache: ResponseCache = attrs.field(factory=ResponseCache)
 
-    def read_call(
-        self,
-        route: Route,
-        caller: Caller,
-        authority: Authority | None,
-        environ: Mapping[str, Any],
-        path: Mapping[str, str],
-        context: RequestContext,
-    ) -> Call:
-        service, request = self._service, context.request
+    def read_call(self, route: Route, context: RequestContext) -> Call:
+        service, request, environ = self._service, context.request, context.environ
+        caller, authority = context.caller, context.authority
         key = read_key(route, environ)
         query = read_query(route, environ.get("QUERY_STRING", ""))
         raw = read_json_bytes(route, environ)
         request.body_bytes = len(raw)
         document = request.document = parse_document(route, raw)
         older = self._contracts.find(route, caller.api_version)
-        body = read_older_body(service, route, caller, environ, path, document, older)
+        try:
+            body = _read_body(route, document, older)
+        except ValidationFailed:
+            earlier = self._find_response(route, context, lambda: document)
+            if earlier is not None:
+                raise earlier from None
+            raise
         if authority is not None and route.product_of is not None:
             require_product(authority, route.product_of(body))
         call: ApiCall[Any, Any] = ApiCall(
@@ -110,11 +119,16 @@ class JsonFormat:
             route=route,
             caller=caller,
             proven=authority,
-            path=path,
+            path=context.path,
             body=body,
             query=query,
             idempotent=build_idempotent(
-                route, authority, key, path, document, service.settings.idempotency_retention_ms
+                route,
+                authority,
+                key,
+                context.path,
+                document,
+                service.settings.idempotency_retention_ms,
             ),
             if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
             response_cache=self._response_cache,
@@ -122,11 +136,36 @@ class JsonFormat:
         )
         return call
 
-    def find_earlier(
-        self, route: Route, caller: Caller, environ: Mapping[str, Any], path: Mapping[str, str]
+    def find_earlier(self, route: Route, context: RequestContext) -> AlreadyResponded | None:
+        return self._find_response(route, context, partial(read_document, route, context.environ))
+
+    def _find_response(
+        self, route: Route, context: RequestContext, read: Callable[[], Any]
     ) -> AlreadyResponded | None:
-        document = partial(read_document, route, environ)
-        return find_earlier_response(self._service, route, caller, environ, path, document)
+        """The earlier response to the same request, whose document `read` returns.
+
+        For a request whose version, or whose body, is no longer that of its pin: its refusal would
+        read as that of the first request. None too for a caller without a right that it needs now.
+        """
+        authority = context.authority
+        if authority is None:
+            return None
+        try:
+            if key := read_key(route, context.environ):
+                authority.require_allowed()
+                document = read()
+                idempotent = build_idempotent(route, authority, key, context.path, document)
+                try:
+                    self._service.parts.ports.committer.replay(authority, idempotent)
+                except AlreadyResponded as earlier:
+                    if route.product_of is not None:
+                        contract = self._contracts.find(route, earlier.response.api_version)
+                        body = _read_body(route, document, contract)
+                        require_product(authority, route.product_of(body))
+                    return earlier
+        except (BadInput, Forbidden, ConflictError, UnicodeEncodeError):  # as a lone surrogate
+            return None  # it is refused in any case
+        return None
 
     def complete(self, route: Route, response: Response) -> Response:
         return response
@@ -151,33 +190,30 @@ class PageFormat:
     _mode: str
     _throttle: Throttle
 
-    def read_call(
-        self,
-        route: PageRoute,
-        caller: Caller,
-        authority: Authority | None,
-        environ: Mapping[str, Any],
-        path: Mapping[str, str],
-        context: RequestContext,
-    ) -> Call:
-        settings = self._service.settings
+    def read_call(self, route: PageRoute, context: RequestContext) -> Call:
+        settings, environ = self._service.settings, context.environ
         query = read_page_query(environ.get("QUERY_STRING", ""))
         cookies = read_cookies(environ, settings.public_url)
         key, fields = None, None
         if route.method != "GET":
-            key, fields = self._read_form(route, cookies, environ, path, context.rate_context)
+            key, fields = self._read_form(route, cookies, context)
         return PageCall(
             service=self._service,
             mode=self._mode,
             request_id=context.request.id,
             route=route,
-            caller=caller,
-            proven=authority,
-            path=path,
+            caller=context.caller,
+            proven=context.authority,
+            path=context.path,
             body=fields or {},
             query=query,
             idempotent=build_idempotent(
-                route, authority, key, path, fields, settings.idempotency_retention_ms
+                route,
+                context.authority,
+                key,
+                context.path,
+                fields,
+                settings.idempotency_retention_ms,
             ),
             if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
             accept_language=environ.get("HTTP_ACCEPT_LANGUAGE"),
@@ -185,33 +221,26 @@ class PageFormat:
         )
 
     def _read_form(
-        self,
-        route: PageRoute,
-        cookies: Cookies,
-        environ: Mapping[str, Any],
-        path: Mapping[str, str],
-        rate_context: RateLimitContext,
+        self, route: PageRoute, cookies: Cookies, context: RequestContext
     ) -> tuple[str | None, Mapping[str, str]]:
         """The key and the fields of a form, verified to be one that this browser got from here.
 
         Raises UnsupportedFormType, PayloadTooLarge, ValidationFailed, FormRefused, RateLimited, and
         IdempotencyKeyRequired if the row needs a key.
         """
-        fields = read_fields(environ)
+        fields = read_fields(context.environ)
         token, key = fields.pop(TOKEN_FIELD, ""), fields.pop(KEY_FIELD, None)
         cookie = cookies.login if route.needs is None else cookies.session
-        action = route.path.format(**path)
-        require_own_form(self._service.parts.ports.key_ring, environ, cookie, action, token)
-        self._throttle.check_name(rate_context, route, read_username(fields))
+        action = route.path.format(**context.path)
+        require_own_form(self._service.parts.ports.key_ring, context.environ, cookie, action, token)
+        self._throttle.check_name(context.rate_context, route, read_username(fields))
         if not route.has_key:
             return None, fields
         if key is None:
             raise IdempotencyKeyRequired()
         return check_key(key), fields
 
-    def find_earlier(
-        self, route: PageRoute, caller: Caller, environ: Mapping[str, Any], path: Mapping[str, str]
-    ) -> AlreadyResponded | None:
+    def find_earlier(self, route: PageRoute, context: RequestContext) -> AlreadyResponded | None:
         """No response: the key is in the form, which is read later."""
         return None
 
@@ -225,3 +254,17 @@ class PageFormat:
 def read_username(fields: Mapping[str, str]) -> str:
     """The name of a log-in. It is counted as it is looked up, without spaces around it."""
     return fields.get("username", "").strip()
+
+
+def _read_body(route: Route, document: Any, older: RouteContract | None) -> Any:
+    """The wire object of a document, which is of an older contract if one is given.
+
+    Raises ValidationFailed, with the names of that contract.
+    """
+    if older is None:
+        return read_body(route, document)
+    newer = older.read({} if document is None else document)
+    try:
+        return read_body(route, newer)
+    except ValidationFailed as failed:
+        raise older.name_faults(failed) from None

@@ -156,7 +156,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core_http/request_recorder.py": {"threading"},
     "payments_core_http/server/server.py": {"threading", "time"},
     "payments_core_http/server/thread_pool.py": {"threading", "time"},
-    "payments_core_http/server/connection.py": {"time"},
+    "payments_core_http/server/connection.py": {"threading", "time"},
     "payments_core_http/server/connection_server.py": {"time"},
     "payments_core_http/cli/**": {"threading", "time", "secrets"},
     "payments_core_http/deployment/supervisor.py": {"threading", "time"},

@@ -14,6 +14,7 @@ import attrs
 
 from payments_core.accounts.operations import AccountDetails
 from payments_core.addresses import AddressError, identify_chain_type, normalize_address
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.token_balances import read_token_balances
 from payments_core.engine.remote_calls import RemoteCalls
@@ -36,6 +37,8 @@ MAIN_CHAINS: Mapping[ChainType, int] = {"evm": 137}
 class AddressBalance:
     """An address's balance of an asset, at the newest final block."""
 
+    __repr__ = brief_repr
+
     asset: Asset
     amount_atomic: int
 
@@ -46,6 +49,8 @@ class ValuedBalance:
 
     `usd_cents` is None for an asset without a price.
     """
+
+    __repr__ = brief_repr
 
     balance: AddressBalance
     chain_name: str
@@ -58,6 +63,8 @@ class AddressHoldings:
 
     The total is rounded once: it may be more than the sum of the values.
     """
+
+    __repr__ = brief_repr
 
     address: str
     chain_type: ChainType

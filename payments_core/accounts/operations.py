@@ -24,6 +24,7 @@ from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.accounts.vaults.provisioning import new_vault
 from payments_core.accounts.vaults.record import Vault
 from payments_core.addresses import AddressError
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import Chain
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -70,6 +71,8 @@ class NewWallet:
     `address` is in its chain type's form; an EVM address may have any case, or EIP-55's.
     """
 
+    __repr__ = brief_repr
+
     address: Address
     chain_type: ChainType
     label: Label | None = None
@@ -89,6 +92,8 @@ class NewAccount:
     Payment. `metadata` is JSON that is stored and returned.
     """
 
+    __repr__ = brief_repr
+
     external_user_id: ExternalUserId | None = None
     subject_type: SubjectType
     username: Username | None = None
@@ -101,6 +106,8 @@ class NewAccount:
 @attrs.frozen
 class AccountDetails:
     """An account with its vaults and wallets."""
+
+    __repr__ = brief_repr
 
     checked_by_class: ClassVar[bool] = True
 

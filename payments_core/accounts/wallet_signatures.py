@@ -16,6 +16,7 @@ import attrs
 import msgspec
 
 from payments_core.addresses import decode_base58
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.signatures import (
     NOT_SIGNED,
     SignatureError,
@@ -58,6 +59,8 @@ class MessageSignature:
     `message` has 1 to 2,000 characters; for Aptos it is the whole of what the wallet signed, with
     its prefix. `address` may have any form of its chain type.
     """
+
+    __repr__ = brief_repr
 
     chain_type: ChainType
     address: Address

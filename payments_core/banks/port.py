@@ -15,6 +15,7 @@ from payments_core.banks.payouts import BankPayout, BankPayoutStatus
 from payments_core.banks.rails import Rail
 from payments_core.banks.return_codes import HolderType
 from payments_core.banks.reviews import BankCapability, BankReview
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 
 BankAccountType = Literal["checking", "savings"]
@@ -67,6 +68,8 @@ class CapabilityRequest:
 @attrs.frozen(kw_only=True)
 class PostalAddress:
     """An address in the United States. `state` has two letters."""
+
+    __repr__ = brief_repr
 
     line1: str = attrs.field(repr=False)
     line2: str | None = attrs.field(default=None, repr=False)

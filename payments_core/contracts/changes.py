@@ -2,8 +2,9 @@
 
 A change works on an object's own fields, in place. `render` makes a newer answer or payload older,
 `read` an older body newer, and `describe` a newer JSON Schema older; `render` and `describe` also
-make the examples of older documents. An older body or a stored payload may lack any field, and
-whether a body has fields that its contract does not know is checked before.
+make the examples of older documents. `describe` raises KeyError for what the schema does not have,
+and ValueError for a name that another field has. An older body or a stored payload may lack any
+field, and whether a body has fields that its contract does not know is checked before.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ class Renamed:
 
     def describe(self, schema: Fields) -> None:
         """The older name, also among the required ones."""
+        if self.newer not in schema["properties"]:
+            raise KeyError(self.newer)
+        _require_free(schema, self.older)
         _rename(schema["properties"], self.newer, self.older)
         if "required" in schema:
             schema["required"] = [
@@ -104,6 +108,7 @@ class Removed:
 
     def describe(self, schema: Fields) -> None:
         """With the field."""
+        _require_free(schema, self.name)
         schema["properties"][self.name] = dict(self.schema)
         if self.required:
             schema["required"] = [*schema.get("required", ()), self.name]
@@ -114,11 +119,16 @@ class Reworded:
     """A field some of whose words were others, such as a status.
 
     `words` has the older word of each newer one. Two newer words may have been one, except in a
-    body, where an older word means a single newer one.
+    body, where an older word means a single newer one. Raises ValueError for a word that is both
+    an older and a newer one.
     """
 
     name: str
     words: Mapping[str, str] = attrs.field(hash=False)
+
+    def __attrs_post_init__(self) -> None:
+        if both := self.words.keys() & set(self.words.values()):
+            raise ValueError(f"{self.name}: {min(both)} is both an older and a newer word")
 
     def render(self, fields: Fields) -> None:
         """The older word."""
@@ -131,6 +141,8 @@ class Reworded:
     def describe(self, schema: Fields) -> None:
         """The older words, each once."""
         field = schema["properties"][self.name]
+        if unknown := self.words.keys() - set(field["enum"]):
+            raise KeyError(min(unknown))
         words = (self.words.get(word, word) for word in field["enum"])
         schema["properties"][self.name] = {**field, "enum": list(dict.fromkeys(words))}
 
@@ -159,6 +171,11 @@ class DefaultChanged:
         """The older default."""
         field = schema["properties"][self.name]
         schema["properties"][self.name] = {**field, "default": self.older}
+
+
+def _require_free(schema: Fields, name: str) -> None:
+    if name in schema["properties"]:
+        raise ValueError(f"the newer contract has another field {name}")
 
 
 def _rename(fields: Fields, old: str, new: str) -> None:

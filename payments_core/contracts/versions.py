@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.contracts.changes import Change
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -23,6 +24,8 @@ class Contract:
     `changes` has the bodies, answers and payloads of events. The names of objects and of their
     unchanged fields are those of the next newer contract.
     """
+
+    __repr__ = brief_repr
 
     date: str
     changes: Changes = attrs.field(factory=dict, hash=False)
@@ -41,6 +44,8 @@ class Versions:
     New environments are pinned to the newest. Raises ValueError for an empty tuple, for a text that
     is not a date, for any other order, and for a newest contract with changes.
     """
+
+    __repr__ = brief_repr
 
     checked_by_class: ClassVar[bool] = True
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
 from payments_core.addresses import AddressError
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.outbox.record import OutboundTransfer, send_job
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
@@ -53,6 +54,8 @@ DepositStatus = Literal["detected", "confirmed", "settled", "rejected", "failed"
 class IssuedAddress:
     """An account's deposit address on a chain, and whether it was made just now."""
 
+    __repr__ = brief_repr
+
     address: DepositAddress
     is_new: bool
 
@@ -60,6 +63,8 @@ class IssuedAddress:
 @attrs.frozen
 class DepositCheck:
     """An account's newest deposits after a look at the chain."""
+
+    __repr__ = brief_repr
 
     account_id: str
     checked_at: Instant

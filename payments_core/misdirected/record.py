@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
+
 SENDING = ("created", "submitted")
 """The states in which a transfer back is under way."""
 
@@ -17,6 +19,8 @@ class SentBack:
     the funds go back from there, by the transfer `continues_as` after the first, and `swept_by` is
     our transfer that has brought them to the vault: a stranger may have done it before.
     """
+
+    __repr__ = brief_repr
 
     outgoing_id: str
     destination: str

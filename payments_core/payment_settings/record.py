@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import DAY, SECOND, Instant
 from payments_core.engine.decision import lock_shared
 from payments_core.storage.port import Transaction
@@ -40,6 +41,8 @@ class AllowedWallet:
 class Branding:
     """The partner's branding on the checkout page."""
 
+    __repr__ = brief_repr
+
     name: str | None = None
     logo_url: str | None = None
     primary_color: str | None = None
@@ -56,6 +59,8 @@ class PaymentTerms:
     none; the rest applies to every Payment. `confirmations` has, by chain, how many
     blocks must be on top of one before it is final for a Payment.
     """
+
+    __repr__ = brief_repr
 
     enabled: bool = False
     allowed_origins: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.record import Vault
 from payments_core.accounts.vaults.reservations import BalanceReading, retry_on_stale_balance
 from payments_core.amounts import parse_positive_amount
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import AddressSpec
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -50,6 +51,8 @@ class NewCollect:
     period. Chain and asset are the mandate's; any other is refused. `reference`, `description` and
     `metadata` are stored and returned.
     """
+
+    __repr__ = brief_repr
 
     amount: Amount
     mandate_id: Id

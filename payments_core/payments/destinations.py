@@ -14,6 +14,7 @@ from payments_core.addresses import (
 )
 from payments_core.banks.rails import Rail
 from payments_core.banks.texts import AchReference, WireMessage
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.outbox.record import ReturnAddress, Sender
 from payments_core.chains.outbox.stray_transfers import find_contracts
 from payments_core.chains.port import AddressKind, AddressSpec, Chain
@@ -48,6 +49,8 @@ from payments_core.validation.fields import (
 class ToAccount:
     """Pay an account, by exactly one of its ids."""
 
+    __repr__ = brief_repr
+
     account_id: AccountId | None = None
     external_user_id: ExternalUserId | None = None
 
@@ -72,6 +75,8 @@ class ToBankAccount:
 
     Each rail has its own text for the recipient's statement.
     """
+
+    __repr__ = brief_repr
 
     bank_account_id: Id
     rail: Rail

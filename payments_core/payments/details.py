@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.errors import NotFound
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import PaymentOption
@@ -30,6 +31,8 @@ class OptionDetails:
     yet final.
     """
 
+    __repr__ = brief_repr
+
     payment: Payment
     option: PaymentOption
     operation: FundingOperation | None = None
@@ -43,6 +46,8 @@ class PaymentDetails:
 
     `client_secret` and `payment_url` only at its creation.
     """
+
+    __repr__ = brief_repr
 
     payment: Payment
     options: tuple[OptionDetails, ...] = ()

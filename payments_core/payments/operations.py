@@ -11,6 +11,7 @@ from msgspec import Meta
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.reservations import void_reservation
 from payments_core.amounts import parse_positive_amount
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import AddressSpec
 from payments_core.clock import Instant
 from payments_core.credentials.tokens import Claims
@@ -91,6 +92,8 @@ class NewPayment:
     Payment has those of the payment settings.
     """
 
+    __repr__ = brief_repr
+
     amount: Amount
     destination: DestinationRequest
     asset_symbol: AssetSymbol | None = None
@@ -107,6 +110,8 @@ class NewPayment:
 @attrs.frozen
 class ReceiptsWithJournal:
     """A page of a Payment's receipts, oldest first, with its journal."""
+
+    __repr__ = brief_repr
 
     payment: Payment
     receipts: Page[Receipt]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from payments_core.accounts.vaults.reservations import Reservation, void_reservation
 from payments_core.chains.outbox.record import OutboundTransfer, withdraw
 from payments_core.clock import Instant
@@ -21,26 +19,23 @@ from payments_core.payments.mandates.usage import void_mandate_charge
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
+from payments_core.storage.damaged_records import lock_readable
 from payments_core.storage.port import Transaction
 
 
 def close_open_options(
-    tx: Transaction,
-    payment: Payment,
-    trigger: str,
-    *,
-    now: Instant,
-    except_option_id: str | None = None,
+    tx: Transaction, payment: Payment, trigger: str, *, now: Instant
 ) -> Decision[PaymentDetails]:
-    """Expire or cancel every open option of the Payment except `except_option_id`; the
-    result has them.
+    """Expire or cancel every open option of the Payment; the result has them.
 
     An authorization that has not been handed to the chain is withdrawn and its reservation given
     back. Raises InvalidState if one can no longer be stopped.
     """
     details: list[OptionDetails] = []
     decision: Decision[None] = Decision(None)
-    for option, operation in _lock_others(tx, payment, except_option_id):
+    for option_id in payment.option_ids:
+        option = lock_option(tx, option_id)
+        operation = lock_operation(tx, option)
         if operation is not None and operation.status in funding.LIVE:
             decision = decision.merge(_cancel_authorization(tx, payment, operation))
         ended, closed = _close(option, operation, payment, trigger, now=now)
@@ -50,28 +45,31 @@ def close_open_options(
 
 
 def close_pending_options(
-    tx: Transaction, payment: Payment, *, now: Instant, except_option_id: str | None = None
+    tx: Transaction,
+    partition: str,
+    payment: Payment,
+    *,
+    now: Instant,
+    except_option_id: str | None = None,
 ) -> Decision[None]:
     """Cancel the options that nobody pays by yet, except `except_option_id`: no more is needed.
 
-    A pending transfer by another option still arrives, as excess.
+    A pending transfer by another option still arrives, as excess. An option stays as it is if its
+    row or its operation's is damaged: nobody can authorize it, since the Payment is covered.
     """
+    others = [id for id in payment.option_ids if id != except_option_id]
+    options = lock_readable(tx, partition, PaymentOption, others)
+    known = [options[id] for id in others if id in options]
+    pending = [option for option in known if option.status == "pending"]
+    operation_ids = [id for option in pending if (id := option.funding_operation_id) is not None]
+    operations = lock_readable(tx, partition, FundingOperation, operation_ids)
     decision: Decision[None] = Decision(None)
-    for option, operation in _lock_others(tx, payment, except_option_id):
-        if option.status == "pending":
+    for option in pending:
+        operation = operations.get(str(option.funding_operation_id))
+        if operation is not None or option.is_public:
             _, closed = _close(option, operation, payment, "cancel", now=now)
             decision = decision.merge(closed)
     return decision
-
-
-def _lock_others(
-    tx: Transaction, payment: Payment, except_option_id: str | None
-) -> Iterator[tuple[PaymentOption, FundingOperation | None]]:
-    """The options of the Payment with their operations, locked, except one."""
-    for option_id in payment.option_ids:
-        if option_id != except_option_id:
-            option = lock_option(tx, option_id)
-            yield option, lock_operation(tx, option)
 
 
 def _close(

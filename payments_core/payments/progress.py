@@ -38,7 +38,7 @@ def advance_payment(
             .as_decision()
             .merge(
                 Decision(None, inserts=(outgoing,), jobs=(job,)),
-                close_pending_options(tx, payment, now=now, except_option_id=ended),
+                close_pending_options(tx, partition, payment, now=now, except_option_id=ended),
             )
         )
     return step.as_decision().merge(wake_expiry(tx, payment, now=now))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import attrs
 
 from payments_core.banks.rails import Rail
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
@@ -35,6 +36,8 @@ class Destination:
     statement.
     """
 
+    __repr__ = brief_repr
+
     type: DestinationType
     address: str
     account_id: str | None = None
@@ -51,6 +54,8 @@ class Source:
 
     `policy_version` is the version that a send passed; a collect's operation has its own.
     """
+
+    __repr__ = brief_repr
 
     account_id: str
     external_user_id: str
@@ -72,6 +77,8 @@ class PaymentRoute:
     `delivery_hash`, which is final. `return_hashes` are of its transfers back to the escrow, which
     are not receipts.
     """
+
+    __repr__ = brief_repr
 
     key: str
     chain_id: int
@@ -105,6 +112,8 @@ class PayerTotal:
     was sent back and the chain then undid the receipt.
     """
 
+    __repr__ = brief_repr
+
     address: str
     amount: Atomic = attrs.field(converter=atomic)
     excess: Atomic = attrs.field(default=ZERO, converter=atomic)
@@ -114,6 +123,8 @@ class PayerTotal:
 class TimelineEntry:
     """A status, when it began, and a reason if the status repeats or needs explanation."""
 
+    __repr__ = brief_repr
+
     status: str
     at: Instant
     reason: str | None = None
@@ -122,6 +133,8 @@ class TimelineEntry:
 @attrs.frozen(kw_only=True)
 class Reconciliation:
     """Whether a Payment needs a decision, and how it was resolved."""
+
+    __repr__ = brief_repr
 
     status: Literal["none", "open", "resolved"] = "none"
     resolution: str | None = None
@@ -158,6 +171,8 @@ class Payout:
     (an ISO date) and the times from `submitted_at` on are the bank's. `failure` is a word for
     programs.
     """
+
+    __repr__ = brief_repr
 
     key: str
     attempt: int = 1

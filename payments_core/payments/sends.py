@@ -15,6 +15,7 @@ from payments_core.accounts.vaults.reservations import (
     retry_on_stale_balance,
 )
 from payments_core.amounts import parse_positive_amount
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.outbox.record import new_transfer, send_job
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
@@ -71,6 +72,8 @@ class NewSend:
     source's: nothing is bridged. `reference`, `description` and `metadata` are stored and
     returned.
     """
+
+    __repr__ = brief_repr
 
     amount: Amount
     account_id: AccountId

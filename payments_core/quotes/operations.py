@@ -15,6 +15,7 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.addresses import AddressError, normalize_address
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import AddressSpec
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.decision import Decision
@@ -69,6 +70,8 @@ _log = logging.getLogger(__name__)
 @attrs.frozen
 class QuoteDetails:
     """A quote and the Payment that carries it out; None once that was purged."""
+
+    __repr__ = brief_repr
 
     quote: Quote
     payment: Payment | None

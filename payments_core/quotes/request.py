@@ -11,6 +11,7 @@ from payments_core.accounts.operations import DEFAULT_SETTLEMENT
 from payments_core.accounts.record import Account, Settlement
 from payments_core.addresses import AddressError
 from payments_core.amounts import parse_positive_amount
+from payments_core.brief_repr import brief_repr
 from payments_core.errors import AmountOutOfRange, UnsupportedAsset, ValidationFailed
 from payments_core.money import MAX_ATOMIC
 from payments_core.networks import DEFAULT_SYMBOL, Asset, Networks
@@ -36,6 +37,8 @@ class NewQuote:
     (`source_address`). Without `source_chain_id` it is the payer's preferred chain, without
     `destination_chain_id` or `destination_token` the recipient's preference, else USDC on Base.
     """
+
+    __repr__ = brief_repr
 
     amount: Amount | None = None
     raw_amount: RawAmount | None = None

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
-import attrs
-
-from payments_core.accounts.record import Account
+from payments_core.accounts.record import Account, KycStatus
+from payments_core.accounts.verification.operations import Verifications
+from payments_core.accounts.verification.record import Verification
 from payments_core.amounts import parse_nonnegative_amount, parse_positive_amount
+from payments_core.banks.incoming import IncomingRail, IncomingTransfer
+from payments_core.banks.simulated.arrivals import ArrivalOutcome
 from payments_core.banks.simulated.bank import SimulatedBank
 from payments_core.banks.simulated.incoming import SimulatedFundingBank
-from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads, TransactionView
+from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads
 from payments_core.chains.simulated.failure_records import ArmedFailure, Dependency
 from payments_core.chains.simulated.failures import Failures
 from payments_core.chains.simulated.reorgs import MAX_REORG_DEPTH
@@ -33,47 +35,17 @@ from payments_core.sandbox.bank_deposits import BankDeposits
 from payments_core.sandbox.chains import SandboxChain, validate_addresses
 from payments_core.sandbox.event_trigger import EventTrigger, TriggeredEvent
 from payments_core.sandbox.payouts import PayoutOutcome, SandboxPayouts
+from payments_core.sandbox.results import FaucetCredit, OutsideTransfer, SandboxState
 from payments_core.sandbox.runner import SandboxRunner
 from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import App
-from payments_core.validation.arguments import guard
 
 T = TypeVar("T")
 
 MAX_MINED_BLOCKS = 100_000
 MAX_SANDBOX_REORG_DEPTH = MAX_REORG_DEPTH
-
-
-@attrs.frozen
-class FaucetCredit:
-    """A credit of the faucet, already final."""
-
-    account_id: str
-    chain_id: int
-    asset_symbol: str
-    amount: str
-    amount_atomic: int
-    address: str
-    transaction_hash: str
-
-
-@attrs.frozen
-class OutsideTransfer:
-    """A stranger's transfer as the chain reported it: in a block and not final.
-
-    `transaction` is None if a reorg has dropped it meanwhile.
-    """
-
-    chain_id: int
-    asset_symbol: str
-    amount: str
-    amount_atomic: int
-    sender: str
-    recipient: str
-    transaction_hash: str
-    transaction: TransactionView | None
 
 
 class Sandbox:
@@ -84,6 +56,7 @@ class Sandbox:
         ports: Ports,
         chains: Mapping[int, SandboxChain],
         worker: Worker,
+        verifications: Verifications,
         wake: Callable[[int], None] = lambda chain_id: None,
         *,
         bank: SimulatedBank | None = None,
@@ -100,17 +73,23 @@ class Sandbox:
         self._networks = ports.networks
         self._payouts = SandboxPayouts(ports, bank)
         self._wake = wake
-        deposits = BankDeposits(
-            ports,
-            funding_bank,
-            wake_notices,
-            require_new_key=self._require_new_key,
-            operation_id=self._operation_id,
-        )
-        self.bank_deposits: BankDeposits = guard(deposits)
+        self._deposits = BankDeposits(ports, funding_bank, wake_notices)
+        self._verifications = verifications
         self.runner: SandboxRunner = SandboxRunner(ports.clock, chains, worker)
         self._failures = Failures(ports)
         self._events = EventTrigger(ports)
+
+    def read(self, authority: Authority) -> SandboxState:
+        """The clock, the chains and the ordered failures. Raises NotFound, DependencyFailed."""
+        self._require_sandbox(authority)
+        with _translate_chain_errors():
+            heads = {chain_id: chain.peek_heads() for chain_id, chain in self._chains.items()}
+        return SandboxState(
+            now=self._clock.now(),
+            real_now=self._clock.real_now(),
+            heads=heads,
+            failures=self._failures.list_armed(),
+        )
 
     @once_per_key
     def fund(
@@ -118,7 +97,7 @@ class Sandbox:
         authority: Authority,
         account_id: str,
         chain_id: int,
-        symbol: str,
+        asset_symbol: str,
         amount: str,
         *,
         idempotency_key: IdempotencyKey = None,
@@ -136,7 +115,7 @@ class Sandbox:
         )
         if account is None:
             raise NotFound("account")
-        asset = self._networks.find_asset(chain_id, symbol)
+        asset = self._networks.find_asset(chain_id, asset_symbol)
         chain = self.get_chain(chain_id)
         amount_atomic = parse_positive_amount(amount, asset)
         address = chain.derive(AddressSpec(authority.partition, "vault", account.id))
@@ -144,7 +123,9 @@ class Sandbox:
             name = self._operation_id("mint", idempotency_key)
             hash = chain.mint(asset.address, address, amount_atomic, name)
         self._wake(chain_id)
-        funded = FaucetCredit(account.id, chain_id, symbol, amount, amount_atomic, address, hash)
+        funded = FaucetCredit(
+            account.id, chain_id, asset_symbol, amount, amount_atomic, address, hash
+        )
         return self._store_result(authority, funded, idempotency_key)
 
     @once_per_key
@@ -152,32 +133,32 @@ class Sandbox:
         self,
         authority: Authority,
         chain_id: int,
-        symbol: str,
+        asset_symbol: str,
         amount: str,
         *,
-        recipient: str,
-        source: str | None = None,
+        to: str,
+        from_: str | None = None,
         reverts: bool = False,
         idempotency_key: IdempotencyKey = None,
     ) -> OutsideTransfer:
         """A transfer by an outside wallet, to any address; zero is allowed.
 
         The token may also be one of the watch list, which counts nowhere (`networks.py`).
-        Without a `source` the tokens are new. A source that lacks them makes a transaction that
+        Without `from_` the tokens are new. A wallet that lacks them makes a transaction that
         fails, as `reverts` does. As with `fund`, a retry finds the transaction on the chain.
 
         Raises UnsupportedChain, UnsupportedAsset, ValidationFailed, and AmountOutOfRange, also
         if the faucet has issued the maximum that a token can carry.
         """
         self._require_new_key(authority, idempotency_key)
-        asset = self._networks.find_token(chain_id, symbol)
+        asset = self._networks.find_token(chain_id, asset_symbol)
         chain = self.get_chain(chain_id)
         amount_atomic = parse_nonnegative_amount(amount, asset)
         with _translate_chain_errors():
-            recipient, source = validate_addresses(chain, recipient, source)
+            recipient, sender = validate_addresses(chain, to, from_)
             hash = chain.transfer(
                 asset.address,
-                source,
+                sender,
                 recipient,
                 amount_atomic,
                 self._operation_id("transfer", idempotency_key),
@@ -187,10 +168,10 @@ class Sandbox:
         self._wake(chain_id)
         done = OutsideTransfer(
             chain_id,
-            symbol,
+            asset_symbol,
             amount,
             amount_atomic,
-            source or chain.faucet,
+            sender or chain.faucet,
             recipient,
             hash,
             seen,
@@ -198,7 +179,7 @@ class Sandbox:
         return self._store_result(authority, done, idempotency_key)
 
     @once_per_key
-    def reorg(
+    def reorg_chain(
         self,
         authority: Authority,
         chain_id: int,
@@ -225,7 +206,7 @@ class Sandbox:
         return self._store_result(authority, heads, idempotency_key)
 
     @once_per_key
-    def fail(
+    def fail_dependency(
         self,
         authority: Authority,
         dependency: Dependency,
@@ -247,13 +228,8 @@ class Sandbox:
         armed = self._failures.arm(dependency, operation, times, chain_id)
         return self._store_result(authority, armed, idempotency_key)
 
-    def list_failures(self) -> tuple[ArmedFailure, ...]:
-        """The ordered failures."""
-        self.require_single_app()
-        return self._failures.list_armed()
-
     @once_per_key
-    def trigger(
+    def trigger_event(
         self,
         authority: Authority,
         name: str,
@@ -266,7 +242,7 @@ class Sandbox:
 
         Raises NotFound, ValidationFailed.
         """
-        self.require_single_app()
+        self._require_sandbox(authority)
         return self._events.trigger(
             authority,
             name,
@@ -294,11 +270,50 @@ class Sandbox:
         payment = self._payouts.decide(authority.partition, payment_id, outcome, code)
         return self._store_result(authority, payment, idempotency_key)
 
-    def list_heads(self) -> dict[int, Heads]:
-        """The newest and the newest final block of every chain."""
-        self.require_single_app()
-        with _translate_chain_errors():
-            return {chain_id: chain.peek_heads() for chain_id, chain in self._chains.items()}
+    @once_per_key
+    def deposit_at_bank(
+        self,
+        authority: Authority,
+        onramp_account_id: str,
+        amount: str,
+        rail: IncomingRail,
+        *,
+        outcome: ArrivalOutcome = "receive",
+        idempotency_key: IdempotencyKey = None,
+    ) -> IncomingTransfer:
+        """A bank transfer to an on-ramp; it is sent now, and arrives by its rail's calendar.
+
+        `amount` is in dollars, with at most two decimals. Raises NotFound, ValidationFailed,
+        InvalidState until the bank has made the number, CapabilityNotActive if the sandbox has
+        another bank, and DependencyFailed.
+        """
+        self._require_new_key(authority, idempotency_key)
+        name = self._operation_id("incoming", idempotency_key)
+        made = self._deposits.deposit(
+            authority.partition, onramp_account_id, amount, rail, outcome, name
+        )
+        return self._store_result(authority, made, idempotency_key)
+
+    @once_per_key
+    def decide_kyc(
+        self,
+        authority: Authority,
+        account_id: str,
+        status: KycStatus,
+        *,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Verification:
+        """Bring the account's newest verification to `pending`, `approved` or `rejected`.
+
+        If there is none, or the newest was rejected and another status is requested, a new one
+        is made. An equal status is not an error, and changes nothing.
+
+        Raises ValidationFailed, NotFound, InvalidState: an approved verification stays approved.
+        """
+        self._require_sandbox(authority)
+        return self._verifications.simulate_decision(
+            authority, account_id, status, idempotency_key=idempotency_key
+        )
 
     def get_chain(self, chain_id: int) -> SandboxChain:
         """The sandbox's chain of that id. Raises UnsupportedChain."""
@@ -307,7 +322,7 @@ class Sandbox:
         return self._chains[chain_id]
 
     @once_per_key
-    def mine(
+    def mine_blocks(
         self,
         authority: Authority,
         chain_id: int,
@@ -331,7 +346,7 @@ class Sandbox:
         return self._store_result(authority, self.runner.run(), idempotency_key)
 
     @once_per_key
-    def advance(
+    def advance_clock(
         self, authority: Authority, seconds: int, *, idempotency_key: IdempotencyKey = None
     ) -> tuple[Instant, int]:
         """Move the clock, and run the jobs that fall due on the way, in order, before returning.
@@ -343,6 +358,11 @@ class Sandbox:
         with _translate_chain_errors():
             done = self.runner.advance(seconds)
         return self._store_result(authority, done, idempotency_key)
+
+    def _require_sandbox(self, authority: Authority) -> None:
+        if authority.mode != "sandbox":
+            raise NotFound("sandbox")
+        self.require_single_app()
 
     def require_single_app(self) -> None:
         """Raise NotFound unless the deployment has only one app: clock and chains are shared."""
@@ -363,7 +383,7 @@ class Sandbox:
 
     def _require_new_key(self, authority: Authority, idempotency_key: IdempotencyKey) -> None:
         """Refuse a used key before it changes chain or clock, which cannot be undone."""
-        self.require_single_app()
+        self._require_sandbox(authority)
         self._committer.replay(authority, idempotency_key)
 
     def _store_result(self, authority: Authority, result: T, idempotency_key: IdempotencyKey) -> T:

@@ -118,11 +118,11 @@ class SandboxPayer:
 
     def _do(self, authority: Authority, payment: Payment, move: Move) -> None:
         if isinstance(move, Pass):
-            self._sandbox.advance(authority, move.seconds)
+            self._sandbox.advance_clock(authority, move.seconds)
         elif isinstance(move, Drop):
             latest = self._sandbox.get_chain(payment.chain_id).peek_heads().latest.number
             depth = min(latest - move.first_block + 1, MAX_SANDBOX_REORG_DEPTH)
-            self._sandbox.reorg(authority, payment.chain_id, max(1, depth))
+            self._sandbox.reorg_chain(authority, payment.chain_id, max(1, depth))
         else:
             asset = payment.asset
             assert payment.escrow_address is not None, "no moves are planned without one"
@@ -131,5 +131,5 @@ class SandboxPayer:
                 payment.chain_id,
                 payment.asset_symbol,
                 format_amount(move.amount, asset.decimals),
-                recipient=payment.escrow_address,
+                to=payment.escrow_address,
             )

@@ -1,18 +1,19 @@
 """Rows whose stored body cannot be read: they are set aside or skipped, with an alarm.
 
 A damaged job must not stop its queue: an adapter leases its row permanently, by its column and with
-its body as it was. A damaged row must not stop a list, if the caller of `find` says so. An alarm
-names the place of a row and never its content.
+its body as it was. A damaged row must not stop a list, if the caller of `find` says so, nor what
+other rows decide. An alarm names the place of a row and never its content.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
 from payments_core.storage import documents
+from payments_core.storage.port import Transaction
 from payments_core.storage.records import R, Record
 
 _log = logging.getLogger(__name__)
@@ -92,6 +93,27 @@ def decode_located(
         on_damaged(partition, id)
         return None
     return record
+
+
+def lock_readable(
+    tx: Transaction, partition: str, kind: type[R], ids: Collection[str]
+) -> Mapping[str, R]:
+    """The existing records of these ids, locked; a row that cannot be read gives an alarm.
+
+    It is for decisions that hold whatever the damaged row says.
+    """
+    try:
+        return tx.get_many(kind, ids, for_update=True)
+    except documents.UnreadableDocument:
+        return {id: one for id in sorted(ids) if (one := _try_lock(tx, partition, kind, id))}
+
+
+def _try_lock(tx: Transaction, partition: str, kind: type[R], id: str) -> R | None:
+    try:
+        return tx.get(kind, id, for_update=True)
+    except documents.UnreadableDocument:  # its text may quote the row's content
+        log_damaged_row(kind, partition, id)
+        return None
 
 
 def load_listed(

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.storage.jobs import Job
 from payments_core.storage.reads import Get, Read
@@ -103,6 +104,8 @@ class Page(Generic[Item]):
 
     A page may be short, even empty, and still have a `next`: the scan limit was reached.
     """
+
+    __repr__ = brief_repr
 
     records: tuple[Item, ...]
     next: Position | None

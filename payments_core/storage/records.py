@@ -13,6 +13,8 @@ from typing import Any, ClassVar, TypeVar
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
+
 Value = str | int | None
 Document = dict[str, Any]
 Upgrade = Callable[[Document], Document]
@@ -196,6 +198,9 @@ class Record:
     version: int = attrs.field(default=0, repr=False)
     schema: int = attrs.field(default=0, repr=False)
     _unknown: Mapping[str, Any] = attrs.field(factory=dict, repr=False, alias="unknown")
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = brief_repr  # type: ignore[method-assign]  # attrs then makes none
 
 
 def fits_column(value: str | int) -> bool:

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.engine.decision import lock_shared
 from payments_core.errors import (
@@ -44,6 +45,8 @@ class Requirement:
     caller. `standard_only` refuses restricted keys. A `public` call has no credential at all: it
     names its app, and the settings decide on its origin.
     """
+
+    __repr__ = brief_repr
 
     caller: Caller
     scopes: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 import attrs
 from msgspec import Meta
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import SECOND, Instant
 from payments_core.credentials.tokens import (
     ACCESS_PREFIX,
@@ -58,6 +59,8 @@ PermissionNames = Annotated[
 class CreatedSession:
     """A new session and its one-time token, which is shown only here."""
 
+    __repr__ = brief_repr
+
     session: ClientSession
     token: str = attrs.field(repr=False)
 
@@ -65,6 +68,8 @@ class CreatedSession:
 @attrs.frozen
 class ExchangedSession:
     """A session, its access token, and its present rights."""
+
+    __repr__ = brief_repr
 
     session: ClientSession
     access_token: str = attrs.field(repr=False)

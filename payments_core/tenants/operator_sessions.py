@@ -12,6 +12,7 @@ from contextlib import suppress
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import HOUR, MINUTE, Instant, is_ahead
 from payments_core.credentials.tokens import OPERATOR_PREFIX, Claims, TokenInvalid
 from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
@@ -38,6 +39,8 @@ MAX_SESSIONS = 10
 @attrs.frozen
 class BegunSession:
     """A new session and its token, which is shown only here."""
+
+    __repr__ = brief_repr
 
     session: OperatorSession
     token: str = attrs.field(repr=False)

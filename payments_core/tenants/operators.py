@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -55,6 +56,8 @@ class HashCost:
 @attrs.frozen
 class NewPassword:
     """An operator with the password, which is shown only here."""
+
+    __repr__ = brief_repr
 
     operator: Operator
     password: str = attrs.field(repr=False)

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode, SecretKind
 from payments_core.storage.records import Collection, Index, Record, Unique
@@ -57,6 +58,8 @@ PERMISSION_PRODUCTS: Mapping[str, tuple[str, ...]] = {
 @attrs.frozen(kw_only=True)
 class Key:
     """One secret of an environment, by its digest. A restricted key keeps its own scopes."""
+
+    __repr__ = brief_repr
 
     id: str
     kind: SecretKind

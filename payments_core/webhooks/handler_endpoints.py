@@ -12,8 +12,8 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import ValidationFailed, WebhookUrlInUse
 from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.handlers import EventHandlers, Handle, handler_url
-from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.operations import SubscribedEvents, WebhookEndpoints
 from payments_core.webhooks.record import Endpoint
 

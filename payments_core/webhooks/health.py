@@ -18,8 +18,8 @@ from payments_core.engine.decision import Decision, NewJob
 from payments_core.engine.events import FAILING, RECOVERED, Event, NewEvent
 from payments_core.evolve import evolve
 from payments_core.storage.port import Snapshot, Where
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.lifecycle import (
-    EndpointChanges,
     classify_status,
     decide_update,
     with_effective_status,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import attrs
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET
 
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob
-from payments_core.engine.events import TEST, Event, EventName
+from payments_core.engine.events import TEST, Event
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.errors import ResourceConflict, WebhookUrlInUse
 from payments_core.evolve import evolve
 from payments_core.storage.jobs import NEVER, Job
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.failures import ENDS_UNASKED, explain_attempt
 from payments_core.webhooks.record import (
     ACTIVE_URL,
@@ -33,9 +34,6 @@ DELIVER = "webhooks.deliver"
 ABANDON = "webhooks.abandon"
 RECOVER = "webhooks.recover"
 MAX_OLDER_SECRETS = 3
-
-EndpointDescription = Annotated[str, Meta(max_length=512)]
-EventNames = Annotated[tuple[EventName, ...], Meta(max_length=100)]
 
 OPEN_STATUSES: tuple[DeliveryStatus, ...] = ("pending", "failed")
 """The states in which a delivery still has attempts to come."""
@@ -154,15 +152,6 @@ class AttemptResult:
     forbidden: bool = False
     postponed: bool = False
     failure: str | None = None
-
-
-@attrs.frozen
-class EndpointChanges:
-    """Changes of an endpoint: `msgspec.UNSET` leaves a field as it is; no events means all."""
-
-    description: EndpointDescription | UnsetType | None = UNSET
-    subscribed_events: EventNames | UnsetType = UNSET
-    status: EndpointStatus | UnsetType = UNSET
 
 
 def decide_create(endpoint: Endpoint) -> Decision[Endpoint]:

@@ -43,10 +43,9 @@ from payments_core.webhooks.destinations import (
     resolve_destination,
 )
 from payments_core.webhooks.dispatch.attempt import seal_secret
+from payments_core.webhooks.endpoint_fields import EndpointChanges, EndpointDescription
 from payments_core.webhooks.health import EndpointHealth, load_health
 from payments_core.webhooks.lifecycle import (
-    EndpointChanges,
-    EndpointDescription,
     decide_create,
     decide_retry,
     decide_rotate,

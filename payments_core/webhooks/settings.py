@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.validation.arguments import check_fields
 from payments_core.webhooks.destinations import RefusedPrefix
 
@@ -19,6 +20,8 @@ class WebhookSettings:
     `local_allowed` is for a sandbox bound only to loopback: http:// and loopback are then allowed.
     `refused_prefixes` are an operator's own, in addition to the built-in table.
     """
+
+    __repr__ = brief_repr
 
     max_active_endpoints: int = 100
     max_attempts: int = 10

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import attrs
-import httpx
+import httpx2
 
 from payments_core_http.client.answers import (
     CheckoutState,
@@ -75,7 +75,7 @@ class AsyncClient(_Closing, AsyncPartnerResources):
         app_secret: str,
         *,
         sdk_key: str | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
         allow_http: bool = False,
@@ -115,7 +115,7 @@ class AsyncAccountClient(_Closing, AsyncAccountResources):
         url: str,
         access_token: str,
         *,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
         allow_http: bool = False,
@@ -130,7 +130,7 @@ class AsyncAccountClient(_Closing, AsyncAccountResources):
         url: str,
         session_token: str,
         *,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
         **options: Any,
     ) -> Self:
         """A client with the access token that the session's token is exchanged for.
@@ -177,7 +177,7 @@ class AsyncPublicClient(_Closing, AsyncPublicResources):
         url: str,
         *,
         origin: str | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
         allow_http: bool = False,
@@ -258,7 +258,7 @@ class AsyncCheckout:
 def _connect(
     url: str,
     credentials: Credentials,
-    transport: httpx.AsyncBaseTransport | None,
+    transport: httpx2.AsyncBaseTransport | None,
     retries: Retries | None,
     timeout_s: float,
     allow_http: bool,

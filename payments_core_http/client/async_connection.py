@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import anyio
 import attrs
-import httpx
+import httpx2
 
 from payments_core.http.deadline import Deadline
 from payments_core_http.client.calls import Call, PageCall
@@ -33,7 +33,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Item = TypeVar("Item")
 _GRACE_S = 0.05
-"""So that httpx ends the wait first, and says which one it was."""
+"""So that httpx2 ends the wait first, and says which one it was."""
 
 PageT = TypeVar("PageT", bound=Page[Any])
 
@@ -44,7 +44,7 @@ class AsyncConnection:
 
     url: str = attrs.field(converter=check_url)
     credentials: Credentials
-    transport: httpx.AsyncBaseTransport
+    transport: httpx2.AsyncBaseTransport
     retries: Retries
     timeout_s: float
     sleep: Callable[[float], Awaitable[object]] = anyio.sleep
@@ -70,7 +70,7 @@ class AsyncConnection:
         raise AssertionError("count does not end")
 
     async def _try(
-        self, call: Call[T], request: httpx.Request, deadline: Deadline
+        self, call: Call[T], request: httpx2.Request, deadline: Deadline
     ) -> T | ClientError:
         limit_time(request, deadline)
         try:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import attrs
-import httpx
+import httpx2
 
 from payments_core_http.client.answers import (
     CheckoutState,
@@ -74,7 +74,7 @@ class Client(_Closing, PartnerResources):
         app_secret: str,
         *,
         sdk_key: str | None = None,
-        transport: httpx.BaseTransport | None = None,
+        transport: httpx2.BaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
         allow_http: bool = False,
@@ -87,7 +87,7 @@ class Client(_Closing, PartnerResources):
     def in_process(cls, app: Any, app_id: str, app_secret: str, **options: Any) -> Self:
         """A client of a WSGI application in this process, such as that of `create_app`."""
         return cls(
-            IN_PROCESS, app_id, app_secret, transport=httpx.WSGITransport(app=app), **options
+            IN_PROCESS, app_id, app_secret, transport=httpx2.WSGITransport(app=app), **options
         )
 
     def open_account(self, account_id: str, permissions: list[str]) -> AccountClient:
@@ -116,7 +116,7 @@ class AccountClient(_Closing, AccountResources):
         url: str,
         access_token: str,
         *,
-        transport: httpx.BaseTransport | None = None,
+        transport: httpx2.BaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
         allow_http: bool = False,
@@ -131,7 +131,7 @@ class AccountClient(_Closing, AccountResources):
         url: str,
         session_token: str,
         *,
-        transport: httpx.BaseTransport | None = None,
+        transport: httpx2.BaseTransport | None = None,
         **options: Any,
     ) -> Self:
         """A client with the access token that the session's token is exchanged for.
@@ -178,7 +178,7 @@ class PublicClient(_Closing, PublicResources):
         url: str,
         *,
         origin: str | None = None,
-        transport: httpx.BaseTransport | None = None,
+        transport: httpx2.BaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
         allow_http: bool = False,
@@ -190,7 +190,7 @@ class PublicClient(_Closing, PublicResources):
     @classmethod
     def in_process(cls, app: Any, **options: Any) -> Self:
         """A client of a WSGI application in this process."""
-        return cls(IN_PROCESS, transport=httpx.WSGITransport(app=app), **options)
+        return cls(IN_PROCESS, transport=httpx2.WSGITransport(app=app), **options)
 
     def open_link(self, payment_url: str) -> Checkout:
         """The checkout of a Payment's link."""
@@ -254,7 +254,7 @@ class Checkout:
 def _connect(
     url: str,
     credentials: Credentials,
-    transport: httpx.BaseTransport | None,
+    transport: httpx2.BaseTransport | None,
     retries: Retries | None,
     timeout_s: float,
     allow_http: bool,

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import attrs
-import httpx
+import httpx2
 
 from payments_core.http.deadline import Deadline
 from payments_core_http.client.bounded_sockets import ending_at
@@ -40,13 +40,13 @@ PageT = TypeVar("PageT", bound=Page[Any])
 class Connection:
     """Sends calls with one credential. Threads may share it.
 
-    It uses httpx's transports without `httpx.Client`, which would log each URL, and a link's URL
+    It uses httpx2's transports without `httpx2.Client`, which would log each URL, and a link's URL
     contains its code.
     """
 
     url: str = attrs.field(converter=check_url)
     credentials: Credentials
-    transport: httpx.BaseTransport
+    transport: httpx2.BaseTransport
     retries: Retries
     timeout_s: float
     sleep: Callable[[float], object] = time.sleep
@@ -71,7 +71,7 @@ class Connection:
             self.sleep(wait_s)
         raise AssertionError("count does not end")
 
-    def _try(self, call: Call[T], request: httpx.Request, deadline: Deadline) -> T | ClientError:
+    def _try(self, call: Call[T], request: httpx2.Request, deadline: Deadline) -> T | ClientError:
         limit_time(request, deadline)
         try:
             with ending_at(deadline):

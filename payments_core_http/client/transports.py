@@ -19,7 +19,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import anyio
 import attrs
-import httpx
+import httpx2
 from anyio.lowlevel import current_token
 
 from payments_core_http.client.bounded_sockets import bound_sockets
@@ -29,9 +29,9 @@ from payments_core_http.client.wire import SEND_ERRORS
 from payments_core_http.client_address import is_loopback_host
 
 _WITHOUT_SOCKETS = (
-    httpx.WSGITransport,
-    httpx.ASGITransport,
-    httpx.MockTransport,
+    httpx2.WSGITransport,
+    httpx2.ASGITransport,
+    httpx2.MockTransport,
     AsyncWSGITransport,
 )
 
@@ -40,13 +40,13 @@ MAX_CALLS = 100
 """The maximum number of calls of a client in progress, each on a connection; others wait.
 
 They wait here: a call that is cancelled, or that times out, while it waits for a connection of
-httpcore's pool may leave behind one that nobody can use again. So that pool has no limit.
+httpcore2's pool may leave behind one that nobody can use again. So that pool has no limit.
 """
-_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for the URL, as httpx would choose it.
+    """The proxy that the environment names for the URL, as httpx2 would choose it.
 
     Never one for loopback: a proxy has another loopback, and would receive the secrets in clear.
     """
@@ -74,7 +74,7 @@ def _is_within(host: str, entry: str) -> bool:
         return False
 
 
-def prepare_transport(transport: httpx.BaseTransport | None, url: str) -> httpx.BaseTransport:
+def prepare_transport(transport: httpx2.BaseTransport | None, url: str) -> httpx2.BaseTransport:
     """The transport of a synchronous client: its own, or the caller's with its guard."""
     if transport is None:
         return OwnTransport(url)
@@ -84,8 +84,8 @@ def prepare_transport(transport: httpx.BaseTransport | None, url: str) -> httpx.
 
 
 def prepare_async_transport(
-    transport: httpx.AsyncBaseTransport | None, url: str
-) -> httpx.AsyncBaseTransport:
+    transport: httpx2.AsyncBaseTransport | None, url: str
+) -> httpx2.AsyncBaseTransport:
     """The transport of an asynchronous client: its own, or the caller's with its guard."""
     if transport is None:
         return AsyncOwnTransport(url)
@@ -94,7 +94,7 @@ def prepare_async_transport(
     return AsyncPassedTransport(transport)
 
 
-class OwnTransport(httpx.BaseTransport):
+class OwnTransport(httpx2.BaseTransport):
     """Connections that the client opens itself, new ones in each process."""
 
     def __init__(self, url: str) -> None:
@@ -102,8 +102,8 @@ class OwnTransport(httpx.BaseTransport):
         self._proxy = proxy_for(url)
         self._made = self._open(_Places())
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx; the response is read."""
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """See httpx2; the response is read."""
         if self._made.process != os.getpid():
             self._made = self._open(_Places())
         elif self._made.is_retired:
@@ -116,7 +116,7 @@ class OwnTransport(httpx.BaseTransport):
             self._made.transport.close()
 
     def _open(self, places: _Places) -> _Opened:
-        transport = httpx.HTTPTransport(proxy=self._proxy, limits=_LIMITS)
+        transport = httpx2.HTTPTransport(proxy=self._proxy, limits=_LIMITS)
         bound_sockets(transport)
         return _Opened(transport, places)
 
@@ -125,17 +125,17 @@ class OwnTransport(httpx.BaseTransport):
 class _Places:
     """The requests in progress. One that was stopped anywhere leaves, whether it had come in."""
 
-    _taken: set[httpx.Request] = attrs.field(factory=set)
+    _taken: set[httpx2.Request] = attrs.field(factory=set)
     _free: threading.Condition = attrs.field(factory=threading.Condition)
 
-    def enter(self, request: httpx.Request) -> None:
-        """Wait for a place. Raises httpx.PoolTimeout."""
+    def enter(self, request: httpx2.Request) -> None:
+        """Wait for a place. Raises httpx2.PoolTimeout."""
         with self._free:
             if not self._free.wait_for(self._has_free, _pool_timeout_s(request)):
-                raise httpx.PoolTimeout("too many calls are in progress", request=request)
+                raise httpx2.PoolTimeout("too many calls are in progress", request=request)
             self._taken.add(request)
 
-    def leave(self, request: httpx.Request) -> None:
+    def leave(self, request: httpx2.Request) -> None:
         """Give the place, if it has one, to the next."""
         with self._free:
             self._taken.discard(request)
@@ -149,17 +149,17 @@ class _Places:
 class _Opened:
     """A transport with its connections in this process."""
 
-    transport: httpx.HTTPTransport
+    transport: httpx2.HTTPTransport
     places: _Places
     process: int = attrs.field(factory=os.getpid)
     is_retired: bool = False
-    """Whether a call was stopped amid its request, such as by a time limit of a task: httpcore may
+    """Whether a call was stopped amid its request, such as by a time limit of a task: httpcore2 may
     have lost a connection then. It is closed after its last call, and no other begins."""
-    _sent: set[httpx.Request] = attrs.field(factory=set)
+    _sent: set[httpx2.Request] = attrs.field(factory=set)
     _lock: threading.Lock = attrs.field(factory=threading.Lock)
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """The response, read and closed. Raises httpx.PoolTimeout if too many are in progress."""
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The response, read and closed. Raises httpx2.PoolTimeout if too many are in progress."""
         # A time limit of a task may stop the call at any line, also between two lines.
         try:
             self.places.enter(request)
@@ -167,7 +167,7 @@ class _Opened:
         finally:
             self.places.leave(request)
 
-    def _send(self, request: httpx.Request) -> httpx.Response:
+    def _send(self, request: httpx2.Request) -> httpx2.Response:
         try:
             with self._lock:
                 self._sent.add(request)
@@ -190,18 +190,18 @@ class _Opened:
                 self.transport.close()
 
 
-class AsyncOwnTransport(httpx.AsyncBaseTransport):
+class AsyncOwnTransport(httpx2.AsyncBaseTransport):
     """Connections that the client opens itself, new ones in each process and event loop."""
 
     def __init__(self, url: str) -> None:
         """Raises ValueError for a proxy in the environment that is not a URL."""
         self._proxy = proxy_for(url)
-        self._first: httpx.AsyncHTTPTransport | None = self._open()  # now, since it may raise
+        self._first: httpx2.AsyncHTTPTransport | None = self._open()  # now, since it may raise
         self._open_in: dict[Any, AsyncGenerator[_AsyncOpened]] = {}
         self._by_place: dict[Any, _AsyncOpened] = {}
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx; the response is read."""
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """See httpx2; the response is read."""
         place = _loop_and_process()
         if place not in self._by_place:
             self._forget_closed_loops()
@@ -235,25 +235,25 @@ class AsyncOwnTransport(httpx.AsyncBaseTransport):
             self._by_place.pop(place, None)
             self._open_in.pop(place, None)
 
-    def _open(self) -> httpx.AsyncHTTPTransport:
-        return httpx.AsyncHTTPTransport(proxy=self._proxy, limits=_LIMITS)
+    def _open(self) -> httpx2.AsyncHTTPTransport:
+        return httpx2.AsyncHTTPTransport(proxy=self._proxy, limits=_LIMITS)
 
 
 @attrs.define(eq=False)
 class _AsyncOpened:
     """The present transport of an event loop."""
 
-    open: Callable[[], httpx.AsyncHTTPTransport]
+    open: Callable[[], httpx2.AsyncHTTPTransport]
     current: _AsyncConnections
     free: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(MAX_CALLS))
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The response, read and closed. Raises httpx.PoolTimeout if too many are in progress."""
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The response, read and closed. Raises httpx2.PoolTimeout if too many are in progress."""
         try:
             with anyio.fail_after(_pool_timeout_s(request)):
                 await self.free.acquire()
         except TimeoutError:
-            raise httpx.PoolTimeout("too many calls are in progress", request=request) from None
+            raise httpx2.PoolTimeout("too many calls are in progress", request=request) from None
         try:
             if self.current.is_retired:
                 self.current = _AsyncConnections(self.open())
@@ -266,13 +266,13 @@ class _AsyncOpened:
 class _AsyncConnections:
     """A transport with its connections in this event loop."""
 
-    transport: httpx.AsyncHTTPTransport
+    transport: httpx2.AsyncHTTPTransport
     is_retired: bool = False
-    """Whether a call was cancelled amid its request: httpcore may have lost a connection then. It
+    """Whether a call was cancelled amid its request: httpcore2 may have lost a connection then. It
     is closed after its last call, and no other begins."""
     _calls: int = 0
 
-    async def send(self, request: httpx.Request) -> httpx.Response:
+    async def send(self, request: httpx2.Request) -> httpx2.Response:
         """The response, read and closed."""
         self._calls += 1
         try:
@@ -294,21 +294,21 @@ class _AsyncConnections:
                     await self.transport.aclose()
 
 
-def _pool_timeout_s(request: httpx.Request) -> float | None:
+def _pool_timeout_s(request: httpx2.Request) -> float | None:
     """How long a request may wait before it is sent; None means forever."""
     timeout_s: float | None = request.extensions.get("timeout", {}).get("pool")
     return timeout_s
 
 
-class PassedTransport(httpx.BaseTransport):
+class PassedTransport(httpx2.BaseTransport):
     """The caller's transport, which nobody else can make anew: refused in another process."""
 
-    def __init__(self, transport: httpx.BaseTransport) -> None:
+    def __init__(self, transport: httpx2.BaseTransport) -> None:
         self._transport = transport
         bound_sockets(transport)
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx. Raises TransportUsedElsewhere."""
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """See httpx2. Raises TransportUsedElsewhere."""
         if not _is_used_in(self._transport, os.getpid()):
             raise TransportUsedElsewhere("process")
         return self._transport.handle_request(request)
@@ -320,14 +320,14 @@ class PassedTransport(httpx.BaseTransport):
             del _used_in[id(self._transport)]
 
 
-class AsyncPassedTransport(httpx.AsyncBaseTransport):
+class AsyncPassedTransport(httpx2.AsyncBaseTransport):
     """The caller's transport: refused in another process or event loop."""
 
-    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, transport: httpx2.AsyncBaseTransport) -> None:
         self._transport = transport
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx. Raises TransportUsedElsewhere."""
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """See httpx2. Raises TransportUsedElsewhere."""
         if not _is_used_in(self._transport, _loop_and_process()):
             raise TransportUsedElsewhere("process or event loop")
         return await self._transport.handle_async_request(request)

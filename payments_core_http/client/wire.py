@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import attrs
-import httpx
+import httpx2
 import msgspec
 
 from payments_core.entropy import system_entropy
@@ -34,8 +34,8 @@ from payments_core_http.client_address import is_loopback_host
 T = TypeVar("T")
 
 _USER_AGENT = "payments-core-client"
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-SEND_ERRORS = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+SEND_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError)
 """What a transport raises instead of an answer; a host that IDNA refuses is a UnicodeError."""
 _encoder = msgspec.json.Encoder(decimal_format="number")
 _KEY_BYTES = 24
@@ -93,8 +93,8 @@ def check_url(url: str) -> str:
     """The URL of a service, without spaces around it and a trailing slash. Raises ValueError."""
     url = url.strip()
     try:
-        httpx.URL(url)
-    except httpx.InvalidURL as error:
+        httpx2.URL(url)
+    except httpx2.InvalidURL as error:
         raise ValueError(f"the url cannot be read: {error}") from None
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -122,7 +122,7 @@ def with_key(call: Call[T]) -> Call[T]:
     return evolve(call, idempotency_key=key)
 
 
-def make_request(call: Call[Any], url: str, credentials: Credentials) -> httpx.Request:
+def make_request(call: Call[Any], url: str, credentials: Credentials) -> httpx2.Request:
     """The request of a call.
 
     Raises ValueError and TypeError for wrong arguments, and RequestMalformed for an argument with
@@ -130,11 +130,11 @@ def make_request(call: Call[Any], url: str, credentials: Credentials) -> httpx.R
     """
     try:
         return _build_request(call, url, credentials)
-    except (UnicodeError, httpx.InvalidURL):  # their texts quote arguments
+    except (UnicodeError, httpx2.InvalidURL):  # their texts quote arguments
         raise _malformed(call, "an argument is not valid Unicode") from None
 
 
-def _build_request(call: Call[Any], url: str, credentials: Credentials) -> httpx.Request:
+def _build_request(call: Call[Any], url: str, credentials: Credentials) -> httpx2.Request:
     headers = {
         "Accept": "application/json",
         "User-Agent": _USER_AGENT,
@@ -151,7 +151,7 @@ def _build_request(call: Call[Any], url: str, credentials: Credentials) -> httpx
     if call.body is not None:
         headers["Content-Type"] = "application/json"
         content = _encoder.encode(call.body)
-    return httpx.Request(
+    return httpx2.Request(
         call.method,
         url + call.fill_path(),
         params=_query(call.query),
@@ -160,9 +160,9 @@ def _build_request(call: Call[Any], url: str, credentials: Credentials) -> httpx
     )
 
 
-def limit_time(request: httpx.Request, deadline: Deadline) -> None:
-    """Have each of httpx's waits end at the deadline at the latest."""
-    request.extensions["timeout"] = httpx.Timeout(deadline.remaining_s()).as_dict()
+def limit_time(request: httpx2.Request, deadline: Deadline) -> None:
+    """Have each of httpx2's waits end at the deadline at the latest."""
+    request.extensions["timeout"] = httpx2.Timeout(deadline.remaining_s()).as_dict()
 
 
 def _query(arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -173,7 +173,7 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def read_answer(call: Call[T], response: httpx.Response) -> T | ClientError:
+def read_answer(call: Call[T], response: httpx2.Response) -> T | ClientError:
     """The result of a complete response: its value, or the error to raise."""
     if response.is_success:
         try:
@@ -183,7 +183,7 @@ def read_answer(call: Call[T], response: httpx.Response) -> T | ClientError:
     return _read_error(response)
 
 
-def _read_error(response: httpx.Response) -> ApiError:
+def _read_error(response: httpx2.Response) -> ApiError:
     """The error of a refusal, also if a proxy before the service wrote it."""
     status = response.status_code
     try:
@@ -228,10 +228,10 @@ def _never_left(error: Exception) -> bool:
 
     h11 refuses what we would send; h2 raises the same class also for what a server has sent.
     """
-    if isinstance(error, httpx.LocalProtocolError):
+    if isinstance(error, httpx2.LocalProtocolError):
         reasons = getattr(error.__cause__, "args", ())
         return not any(type(reason).__module__.startswith("h2.") for reason in reasons)
-    return isinstance(error, (UnicodeError, httpx.InvalidURL, httpx.UnsupportedProtocol))
+    return isinstance(error, (UnicodeError, httpx2.InvalidURL, httpx2.UnsupportedProtocol))
 
 
 def _malformed(call: Call[Any], reason: str) -> RequestMalformed:

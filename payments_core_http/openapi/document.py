@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from payments_core.contracts.versions import CURRENT_VERSION, Versions
-from payments_core_http.contracts import OlderObjects
 from payments_core_http.observability import health
+from payments_core_http.older_objects import OlderObjects
 from payments_core_http.openapi.conventions import Schema
 from payments_core_http.openapi.error_responses import EXAMPLES, ErrorResponses
 from payments_core_http.openapi.examples import make_example
@@ -47,7 +47,7 @@ def build_document(
     version = version or versions.current
     whole = _build_newest(version, routes)
     if changes := versions.changes_since(version):
-        _make_older(whole, OlderObjects(whole["components"]["schemas"], changes))
+        _make_older(whole, OlderObjects(whole, changes))
     return whole
 
 

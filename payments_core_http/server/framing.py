@@ -7,13 +7,13 @@ only loop busy for seconds.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import attrs
+
+from payments_core_http.server.hosting import MAX_HEADER_BYTES
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Z]+) ([!-~]+) HTTP/(1\.[01])")
@@ -38,55 +38,38 @@ class Fault(Exception):
 
 
 class IncomingRequest:
-    """One request as it arrives. Bytes after it are passed to `keep`, and not read here.
+    """One request as it arrives, with a body of less than `max_body_bytes`."""
 
-    It has what waitress's channels and tasks ask of a request.
-    """
-
-    def __init__(self, settings: Any, keep: Callable[[bytes], None]) -> None:
-        self._settings = settings
-        self._keep = keep
+    def __init__(self, max_body_bytes: int) -> None:
+        self._max_body_bytes = max_body_bytes
         self._head = b""
+        self._has_head = False
         self._receiver: SizedReceiver | ChunkedReceiver | None = None
-        self._body = bytearray()
         self._received_bytes = 0
         """Of the body, with the sizes of chunks."""
-        self.completed = self.headers_finished = self.expect_continue = False
-        self.empty = False
-        self.error: Any = None
-        """An object with the status of the refusal as its `code`; None if the request is valid."""
+        self.body = bytearray()
+        self.completed = False
+        self.awaits_continue = False
+        """Whether the client sends the body only after "100 Continue"."""
+        self.error: Fault | None = None
+        """Why it is refused; None if it is valid."""
         self.headers: dict[str, str] = {}
         """The names are in capitals, with underscores."""
         self.version = "1.0"
         self.command = self.path = self.query = self.request_uri = ""
-        self.url_scheme: str = settings.url_scheme
 
-    def received(self, data: bytes) -> int:
-        """How many of the bytes were consumed; all of them if they end the request."""
-        rest = data
+    def receive(self, data: bytes) -> bytes:
+        """Take the bytes of this request; returns those after it."""
         try:
-            if not self.headers_finished:
-                rest = self._receive_head(rest)
+            if not self._has_head:
+                data = self._receive_head(data)
             if self._receiver is not None:
-                rest = self._receive_body(self._receiver, rest)
+                data = self._receive_body(self._receiver, data)
         except Fault as fault:
-            self.error, self.completed, rest = fault, True, b""
-            if not self.headers_finished:
+            self.error, self.completed, data = fault, True, b""
+            if not self._has_head:
                 self.headers = {}  # as what they say may be wrong: the connection is not kept
-        if self.completed:
-            # An answer follows at once, so no "100 Continue" is needed; waitress would send one,
-            # and wait for a body that does not come.
-            self.expect_continue = False
-            self._keep(rest)
-        return len(data)
-
-    def get_body_stream(self) -> io.BytesIO:
-        """The body as a file."""
-        return io.BytesIO(self._body)
-
-    def close(self) -> None:
-        """Drop the body."""
-        self._body.clear()
+        return data
 
     def _receive_head(self, data: bytes) -> bytes:
         """Add to the head; returns the bytes after it. Raises Fault."""
@@ -100,12 +83,12 @@ class IncomingRequest:
         head = self._head = self._head + data
         end = head.find(_HEAD_END, looked)
         size = len(head) if end < 0 else end + len(_HEAD_END)
-        if size >= self._settings.max_request_header_size:
+        if size >= MAX_HEADER_BYTES:
             raise Fault(431, "The head is too large")
         if end >= 0:
             self._head = b""
             self._read_head(head[:end])
-            self.headers_finished = True
+            self._has_head = True
         return head[size:]
 
     def _read_head(self, head: bytes) -> None:
@@ -130,7 +113,7 @@ class IncomingRequest:
         self._read_target(target)
         self._choose_receiver(fields)
         expects = self.headers.get("EXPECT", "").lower()
-        self.expect_continue = version == "1.1" and expects == "100-continue"
+        self.awaits_continue = version == "1.1" and expects == "100-continue"
 
     def _read_target(self, target: str) -> None:
         self.request_uri = target
@@ -164,13 +147,13 @@ class IncomingRequest:
             if named != [b"chunked"]:
                 raise Fault(400, "Transfer-Encoding must name one coding")
             del self.headers["TRANSFER_ENCODING"]  # the application reads a body of known length
-            self._receiver = ChunkedReceiver(self._body)
+            self._receiver = ChunkedReceiver(self.body)
             return
         length = int(lengths[0]) if lengths else 0
-        if length >= self._settings.max_request_body_size:
+        if length >= self._max_body_bytes:
             raise Fault(413, "The body is too large")
         if length:
-            self._receiver = SizedReceiver(length, self._body)
+            self._receiver = SizedReceiver(length, self.body)
         else:
             self.completed = True
 
@@ -178,12 +161,12 @@ class IncomingRequest:
         """Add to the body; returns the bytes after it. Raises Fault."""
         taken = receiver.received(data)
         self._received_bytes += taken
-        if self._received_bytes >= self._settings.max_request_body_size:
+        if self._received_bytes >= self._max_body_bytes:
             raise Fault(413, "The body is too large")
         if receiver.completed:
             self.completed = True
             if isinstance(receiver, ChunkedReceiver):
-                self.headers["CONTENT_LENGTH"] = str(len(self._body))
+                self.headers["CONTENT_LENGTH"] = str(len(self.body))
         return data[taken:]
 
 

@@ -40,8 +40,8 @@ class Client(Protocol):
     addr: Any
     """Its address begins with the host."""
     waits_since: float
-    requests: Sequence[object]
-    total_outbufs_len: int
+    is_answering: bool
+    unsent_bytes: int
     """How many bytes of answers it has not read."""
 
     @property
@@ -61,5 +61,5 @@ def pick_longest_waiting(connections: Sequence[C]) -> list[C]:
 
 def pick_slowest_readers(connections: Iterable[C]) -> list[C]:
     """Connections whose clients have not read a finished answer: the longest wait first."""
-    slow = [one for one in connections if one.total_outbufs_len and not one.requests]
+    slow = [one for one in connections if one.unsent_bytes and not one.is_answering]
     return sorted(slow, key=lambda one: one.waits_since)

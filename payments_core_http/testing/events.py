@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
-import httpx
+import httpx2
 import msgspec
 
 from payments_core.http.deadline import Deadline
@@ -40,7 +40,7 @@ class CapturedEvents:
         self.deliveries: list[Delivery] = []
         self.signing_secret = ""
         """The secret with which your application verifies the deliveries."""
-        self._forward: tuple[httpx.WSGITransport, str] | None = None
+        self._forward: tuple[httpx2.WSGITransport, str] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -59,7 +59,7 @@ class CapturedEvents:
         (which is ASGI).
         """
         _require_wsgi(app)
-        self._forward = (httpx.WSGITransport(app=app, raise_app_exceptions=False), path)
+        self._forward = (httpx2.WSGITransport(app=app, raise_app_exceptions=False), path)
 
     # The ports of the service that this implements.
 
@@ -79,7 +79,7 @@ class CapturedEvents:
             return TransportResult(status=204)
         transport, path = self._forward
         response = transport.handle_request(
-            httpx.Request(
+            httpx2.Request(
                 "POST",
                 f"https://app.example{path}",
                 headers=dict(request.headers),

@@ -75,7 +75,7 @@ class SandboxTime:
     def advance(self, by: timedelta | float) -> None:
         """Move forward, in seconds or by a timedelta, and run the work that becomes due."""
         seconds = by.total_seconds() if isinstance(by, timedelta) else by
-        self._service.sandbox().runner.advance(int(seconds))
+        self._service.parts.sandbox().runner.advance(int(seconds))
 
 
 class PaymentsSandbox:
@@ -132,7 +132,7 @@ class PaymentsSandbox:
 
     def run(self) -> None:
         """Run all work that is due now: jobs, scans, deliveries. The clock does not move."""
-        self.service.sandbox().runner.run()
+        self.service.parts.sandbox().runner.run()
 
     def settle(self) -> None:
         """Move the clock until everything in progress has ended: a minute."""

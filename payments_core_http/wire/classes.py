@@ -12,6 +12,8 @@ from typing import Any, TypeVar, dataclass_transform
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
+
 T = TypeVar("T")
 
 
@@ -33,12 +35,6 @@ def _share_methods(kind: type[T]) -> type[T]:
     return kind
 
 
-def _show(self: Any) -> str:
-    shown = (field.name for field in attrs.fields(type(self)) if field.repr)
-    fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
-    return f"{type(self).__qualname__}({fields})"
-
-
 def _equals(self: Any, other: object) -> Any:
     if type(other) is not type(self):
         return NotImplemented
@@ -55,7 +51,7 @@ def _values(instance: Any) -> tuple[Any, ...]:
 
 
 SHARED: dict[str, Callable[..., Any]] = {
-    "__repr__": _show,
+    "__repr__": brief_repr,
     "__eq__": _equals,
     "__hash__": _hash,
 }

@@ -11,7 +11,7 @@ from payments_core_http.cli import COMMANDS
 from tests.stopwatches import read_children_processor_s
 
 HELP_S = 0.2
-HEAVY = ("payments_core.service", "falcon", "waitress", "rich", "msgspec", "attrs")
+HEAVY = ("payments_core.service", "falcon", "rich", "msgspec", "attrs")
 
 
 def payments(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -32,10 +32,10 @@ ENTRY_POINTS = {
         "from payments_core.webhooks.transports.curl import CurlTransport; CurlTransport()",
     ),
     "server": ("falcon", "from payments_core_http import create_app"),
-    "client": ("httpx", "from payments_core_http.testing import open_sandbox"),
-    "client of events": ("httpx", "from payments_core_http.testing import CapturedEvents"),
-    "client itself": ("httpx", "import payments_core_http.client"),
-    "client without its sockets": ("httpcore", "import payments_core_http.client"),
+    "client": ("httpx2", "from payments_core_http.testing import open_sandbox"),
+    "client of events": ("httpx2", "from payments_core_http.testing import CapturedEvents"),
+    "client itself": ("httpx2", "import payments_core_http.client"),
+    "client without its sockets": ("httpcore2", "import payments_core_http.client"),
     "client without its loops": ("anyio", "import payments_core_http.client"),
     "pages": ("jinja2", "from payments_core_http import create_app"),
     "codes of pages": ("segno", "from payments_core_http import create_app"),
@@ -55,7 +55,7 @@ ENTRY_POINTS = {
         "next(made.payments_service.__wrapped__(made.payments_events.__wrapped__()))",
     ),
     "the fixture of events": (
-        "httpx",
+        "httpx2",
         "from payments_core_http.testing import plugin as made; made.payments_events.__wrapped__()",
     ),
     "doctor": (
@@ -144,7 +144,7 @@ FIXTURES = "payments_events", "payments_service", "payments_sandbox", "payments_
 
 
 def test_a_fixture_without_its_packages_says_so_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text("import sys\nsys.modules['httpx'] = None\n")
+    (tmp_path / "conftest.py").write_text("import sys\nsys.modules['httpx2'] = None\n")
     mine = "".join(f"def test_{name}({name}): ...\n" for name in FIXTURES)
     (tmp_path / "test_mine.py").write_text(mine)
     ran = subprocess.run(
@@ -153,7 +153,7 @@ def test_a_fixture_without_its_packages_says_so_in_a_sentence(tmp_path: Path) ->
     )  # fmt: skip
     command = "pip install 'payments-core[client]'"
     said = [line for line in ran.stdout.splitlines() if line.endswith(command)]
-    assert [line for line in said if line.startswith("payments_core_http.testing needs httpx")]
+    assert [line for line in said if line.startswith("payments_core_http.testing needs httpx2")]
     assert ran.stdout.count("ERROR at setup") == len(FIXTURES), ran.stdout
     assert "Traceback" not in ran.stdout and "ModuleNotFoundError" not in ran.stdout
 

@@ -344,17 +344,17 @@ def opened(deployed: Deployed) -> Iterator[PaymentsService]:
 def pay_out(deployed: Deployed, environment_id: str) -> str:
     """A payout of 25.00 that the bank has; the address that its funds lie at."""
     with opened(deployed) as service:
-        me, sandbox = service.tenants.system_authority(environment_id), service.sandbox()
+        shop = service.environment(environment_id)
         new = NewAccount(external_user_id="eve", subject_type="individual")
-        eve = service.acting_as(me).accounts.create(new).account.id
-        sandbox.fund(me, eve, 8453, "USDC", "100.00")
-        service.acting_as(me).verifications.simulate_decision(eve, "approved")
-        service.acting_as(me).bank_accounts.activate(eve, "us_bank_payout")
-        sandbox.advance(me, 120)
+        eve = shop.accounts.create(new).account.id
+        shop.sandbox.fund(eve, 8453, "USDC", "100.00")
+        shop.sandbox.decide_kyc(eve, "approved")
+        shop.bank_accounts.activate(eve, "us_bank_payout")
+        shop.sandbox.advance_clock(120)
         home = NewPostalAddress(
             line1="1 Main St", city="New York", state="NY", postal_code="10001", country="US"
         )
-        made = service.acting_as(me).bank_accounts.add(
+        made = shop.bank_accounts.add(
             eve,
             NewBankAccount(
                 currency="usd",
@@ -367,12 +367,10 @@ def pay_out(deployed: Deployed, environment_id: str) -> str:
                 address=home,
             ),
         )
-        sandbox.advance(me, 120)
+        shop.sandbox.advance_clock(120)
         to = ToBankAccount(bank_account_id=made.id, rail="ach")
-        payment = (
-            service.acting_as(me)
-            .payments.send(NewSend(amount="25.00", account_id=eve, destination=to))
-            .payment
-        )
-        sandbox.advance(me, 60)
+        payment = shop.payments.send(
+            NewSend(amount="25.00", account_id=eve, destination=to)
+        ).payment
+        shop.sandbox.advance_clock(60)
         return payment.destination.address

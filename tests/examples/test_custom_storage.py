@@ -200,21 +200,19 @@ def test_a_whole_payment_on_the_simulated_chains(tmp_path: Path) -> None:
     ring = KeyRing.generate()
     service = PaymentsService(storage, KeyRing.parse(ring))
     app = service.tenants.create_app("Shop", "shop")
-    me = service.tenants.system_authority(app.environments["sandbox"])
-    shop = service.acting_as(me).accounts.create(
-        NewAccount(external_user_id="s", subject_type="business")
-    )
-    order = NewPayment(amount="25.00", destination=ToAccount(account_id=shop.account.id))
-    payment = service.acting_as(me).payments.receive(order).payment
+    shop = service.environment(app.environments["sandbox"])
+    merchant = shop.accounts.create(NewAccount(external_user_id="s", subject_type="business"))
+    order = NewPayment(amount="25.00", destination=ToAccount(account_id=merchant.account.id))
+    payment = shop.payments.receive(order).payment
     assert payment.escrow_address is not None
-    sandbox = service.sandbox()
-    sandbox.transfer(me, 8453, "USDC", "25.00", recipient=payment.escrow_address)
-    sandbox.advance(me, 60)
-    assert service.acting_as(me).payments.read(payment.id).payment.status == "succeeded"
+    shop.sandbox.transfer(8453, "USDC", "25.00", to=payment.escrow_address)
+    shop.sandbox.advance_clock(60)
+    assert shop.payments.read(payment.id).payment.status == "succeeded"
     service.close()
 
     reopened = PaymentsService(LmdbStorage(url, RECORD_TYPES), KeyRing.parse(ring))
-    assert reopened.acting_as(me).payments.read(payment.id).payment.settled == 25_000_000
+    stored = reopened.environment(app.environments["sandbox"]).payments.read(payment.id).payment
+    assert stored.settled == 25_000_000
     reopened.close()
 
 

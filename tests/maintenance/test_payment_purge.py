@@ -146,9 +146,9 @@ def paid_late(shop: World, payment: PaymentDetails) -> None:
 
 
 def given_another_token(shop: World, payment: PaymentDetails) -> None:
-    to, sandbox = str(payment.payment.escrow_address), shop.service.sandbox()
-    sandbox.transfer(shop.server, 1, "USDT", "1.00", recipient=WALLET)
-    sandbox.transfer(shop.server, 1, "USDT", "1.00", recipient=to, source=WALLET)
+    to, sandbox = str(payment.payment.escrow_address), shop.resources.sandbox
+    sandbox.transfer(1, "USDT", "1.00", to=WALLET)
+    sandbox.transfer(1, "USDT", "1.00", to=to, from_=WALLET)
 
 
 def given_nothing(shop: World, payment: PaymentDetails) -> None:

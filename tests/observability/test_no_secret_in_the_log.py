@@ -130,7 +130,7 @@ def failing_webhooks(shop: Shop) -> None:
 
 def careless_libraries(shop: Shop) -> None:
     """Somebody else's code that logs what it is given."""
-    for name in ("urllib3.connectionpool", "psycopg.pool", "redis", "waitress"):
+    for name in ("urllib3.connectionpool", "psycopg.pool", "redis"):
         logging.getLogger(name).warning("connecting: %s", shop.all_said())
         try:
             raise MalformedRequest from ValueError(shop.all_said())

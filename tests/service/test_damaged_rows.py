@@ -86,7 +86,7 @@ def test_the_lists_of_an_account_pass_over_a_damaged_row(
 def activate(world: World, *capabilities: BankCapability) -> list[CapabilityActivation]:
     """Active capabilities of the payer."""
     service, server, account = world.service, world.server, world.payer.id
-    service.acting_as(server).verifications.simulate_decision(account, "approved")
+    service.acting_as(server).sandbox.decide_kyc(account, "approved")
     ids = [
         service.acting_as(server).bank_accounts.activate(account, name).activation.id
         for name in capabilities

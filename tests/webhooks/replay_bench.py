@@ -9,7 +9,8 @@ from msgspec import UNSET
 
 from payments_core.webhooks.dispatch.recovery import WebhookRecovery
 from payments_core.webhooks.dispatch.replay import WebhookEvents
-from payments_core.webhooks.lifecycle import RECOVER, EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
+from payments_core.webhooks.lifecycle import RECOVER
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.webhook_bench import Bench, Wire

@@ -13,7 +13,7 @@ from payments_core.engine.events import Event
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.webhooks import verify
 from payments_core.webhooks.dispatch.attempt import open_secret
-from payments_core.webhooks.lifecycle import EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.record import Delivery
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import TransportResult

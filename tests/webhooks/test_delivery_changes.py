@@ -9,7 +9,8 @@ from payments_core.engine.events import BY_NAME, NewEvent
 from payments_core.engine.jobs.worker import Worker
 from payments_core.storage.port import ClaimedJob
 from payments_core.webhooks.dispatch.job_handlers import DELIVERY_QUEUE, FAN_OUT_QUEUE
-from payments_core.webhooks.lifecycle import DELIVER, EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
+from payments_core.webhooks.lifecycle import DELIVER
 from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.delivery_case import CLOSINGS, NO_ANSWER, Case
 from tests.webhooks.webhook_bench import OK, Bench, Wire

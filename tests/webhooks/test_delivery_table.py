@@ -10,7 +10,7 @@ import pytest
 from payments_core.clock import SECOND
 from payments_core.errors import InvalidState, ResourceConflict, WebhookUrlInUse
 from payments_core.storage.port import Storage
-from payments_core.webhooks.lifecycle import EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.record import delivery_id
 from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.delivery_case import BACKOFF_S, CLOSINGS, NO_ANSWER, Case

@@ -15,7 +15,7 @@ import pytest
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.webhooks import signing, verify
 from payments_core.webhooks.dispatch.sender_pool import STALE_AFTER_S, FinishedAttempt, SenderPool
-from payments_core.webhooks.lifecycle import EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.webhooks.webhook_bench import OK, Bench

@@ -11,8 +11,8 @@ from payments_core.engine.events import FAILING, RECOVERED, Event
 from payments_core.errors import ResourceConflict
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.webhooks.dispatch.replay import WebhookEvents
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.health import DISABLED_WORDS
-from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.webhooks.webhook_bench import OK, Bench

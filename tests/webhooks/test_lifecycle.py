@@ -11,13 +11,13 @@ from payments_core.clock import HOUR, SECOND
 from payments_core.engine.events import Event
 from payments_core.errors import InvalidState, ResourceConflict
 from payments_core.storage.jobs import Job
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.lifecycle import (
     ABANDON,
     DELIVERY,
     ENDPOINT,
     STATUS_TRIGGERS,
     AttemptResult,
-    EndpointChanges,
     abandon_reason,
     attempt_job,
     decide_abandon,

@@ -11,7 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from payments_core.errors import ResourceConflict
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.webhooks.dispatch.replay import WebhookEvents
-from payments_core.webhooks.lifecycle import OPEN_STATUSES, EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
+from payments_core.webhooks.lifecycle import OPEN_STATUSES
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.webhook_bench import Bench, Wire

@@ -19,7 +19,7 @@ from payments_core.errors import (
     WebhookUrlNotAllowed,
 )
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
-from payments_core.webhooks.lifecycle import EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.signing import is_secret

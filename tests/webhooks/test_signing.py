@@ -16,7 +16,7 @@ from payments_core.entropy import system_entropy
 from payments_core.errors import InvalidState, ResourceConflict, ValidationFailed
 from payments_core.storage.port import Storage
 from payments_core.webhooks import WebhookRefused, signing, verify
-from payments_core.webhooks.lifecycle import EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.transports.port import TransportResult
 from tests.http.api_harness import ApiHarness

@@ -19,6 +19,7 @@ from payments_core.banks.texts import (
     HolderName,
     WireMessage,
 )
+from payments_core.brief_repr import brief_repr
 from payments_core.errors import FieldError
 from payments_core.validation.constraints import checked_rule
 
@@ -56,6 +57,8 @@ PostalCode = Annotated[
 class NewPostalAddress:
     """The address of the account's holder."""
 
+    __repr__ = brief_repr
+
     line1: AddressLine = attrs.field(repr=False)
     line2: AddressLine | None = attrs.field(default=None, repr=False)
     city: City
@@ -67,6 +70,8 @@ class NewPostalAddress:
 @attrs.frozen(kw_only=True)
 class NewBankAccount:
     """A bank account to add. The holder is the account's own user."""
+
+    __repr__ = brief_repr
 
     currency: Literal["usd"]
     country: Literal["US"]
@@ -82,6 +87,8 @@ class NewBankAccount:
 @attrs.frozen(kw_only=True)
 class FieldRequirement:
     """One field of a form: its name, with a dot inside an object, and its rule."""
+
+    __repr__ = brief_repr
 
     name: str
     required: bool

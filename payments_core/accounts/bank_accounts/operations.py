@@ -37,6 +37,7 @@ from payments_core.banks.port import (
 )
 from payments_core.banks.rails import RAILS, Rail
 from payments_core.banks.reviews import BankCapability, BankReview
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
 from payments_core.credentials.keyring import KeyRing
@@ -63,6 +64,8 @@ class BankAccountRequirements:
     A reason is `account_suspended`, `account_closed`, `entitlement_required` or
     `capability_not_active`.
     """
+
+    __repr__ = brief_repr
 
     eligible: bool
     reasons: tuple[str, ...]

@@ -26,6 +26,7 @@ from payments_core.accounts.record import Account
 from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank, BankRefused, BankUnavailable, CapabilityRequest
 from payments_core.banks.reviews import BankCapability, BankReview
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -49,6 +50,8 @@ from payments_core.validation.fields import Url
 @attrs.frozen
 class ActivatedCapability:
     """An activation, and its capability with the requirements."""
+
+    __repr__ = brief_repr
 
     activation: CapabilityActivation
     capability: Capability

@@ -13,6 +13,7 @@ from payments_core.accounts.capabilities.record import (
 )
 from payments_core.accounts.record import Account
 from payments_core.banks.reviews import BankCapability
+from payments_core.brief_repr import brief_repr
 
 KYC = "kyc"
 """The account's verification: `POST /v2/accounts/{accountId}/verifications`."""
@@ -36,6 +37,8 @@ class Capability:
 
     `hosted_url` is where the user supplies what the bank requires, while it does.
     """
+
+    __repr__ = brief_repr
 
     name: BankCapability
     status: CapabilityStatus

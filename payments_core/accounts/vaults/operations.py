@@ -11,6 +11,7 @@ from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import BalanceReading
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import Chain, ChainUnavailable, FinalBalances
 from payments_core.chains.token_balances import read_token_balances
 from payments_core.engine.ports import Ports
@@ -27,6 +28,8 @@ HEIGHT_MARGIN_BLOCKS = 100
 @attrs.frozen
 class Holding:
     """A vault's balance of one asset: on chain at the newest final block, and reserved."""
+
+    __repr__ = brief_repr
 
     asset: Asset
     total_atomic: int

@@ -19,6 +19,7 @@ from payments_core.accounts.vaults.record import (
     policy_version_id,
 )
 from payments_core.addresses import AddressError
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -39,6 +40,8 @@ MAX_ITEMS = 100
 @attrs.frozen
 class VaultPolicy:
     """A policy, in one of its versions, and the vault that it governs."""
+
+    __repr__ = brief_repr
 
     vault: Vault
     policy: Policy

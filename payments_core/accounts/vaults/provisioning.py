@@ -10,6 +10,7 @@ from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.of_account import find_vaults_by_chain
 from payments_core.accounts.vaults.record import Policy, Vault
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
@@ -26,6 +27,8 @@ from payments_core.validation.fields import ChainId, PageLimit
 @attrs.frozen
 class ProvisionedVault:
     """An account's vault on a chain, and whether it was made just now."""
+
+    __repr__ = brief_repr
 
     vault: Vault
     is_new: bool

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, Money, atomic
@@ -55,6 +56,8 @@ class Vault(Record):
 class AllowedDestination:
     """A destination that a policy allows: an address, on one chain or on any, or an account."""
 
+    __repr__ = brief_repr
+
     type: DestinationType
     address: str | None = None
     chain_id: int | None = None
@@ -67,6 +70,8 @@ class PolicyTerms:
 
     The limits are decimal texts in whole tokens, for each asset separately.
     """
+
+    __repr__ = brief_repr
 
     status: PolicyStatus = "active"
     per_payment_limit: str | None = None

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from payments_core.accounts.vaults.provisioning import load_vault, lock_vault
 from payments_core.accounts.vaults.record import Vault, YieldSettings
+from payments_core.brief_repr import brief_repr
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
@@ -26,6 +27,8 @@ YieldStrategy = Annotated[str, Meta(min_length=1, max_length=64)]
 @attrs.frozen
 class VaultYield:
     """A vault and its yield settings."""
+
+    __repr__ = brief_repr
 
     vault: Vault
     settings: YieldSettings

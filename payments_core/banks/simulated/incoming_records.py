@@ -33,7 +33,7 @@ class SimulatedIncoming(Record):
     account_key: str | None
     rail: IncomingRail
     amount_cents: int
-    sender_name: str
+    sender_name: str = attrs.field(repr=False)
     reference: str | None = None
     created_at: Instant
     settles_at: Instant

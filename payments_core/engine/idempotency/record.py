@@ -12,6 +12,7 @@ import attrs
 import msgspec
 from msgspec import Meta
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import DAY, HOUR, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import IdempotencyConflict
@@ -30,6 +31,8 @@ _COMPRESS_FROM_BYTES = 4_096
 @attrs.frozen
 class Response:
     """A status and the exact bytes of a body, with the headers of a read; none are stored."""
+
+    __repr__ = brief_repr
 
     status: int
     body: bytes = attrs.field(repr=False)
@@ -62,7 +65,7 @@ class StoredResponse(Record):
 
     fingerprint: str
     status: int
-    sealed_body: str
+    sealed_body: str = attrs.field(repr=False)
     api_version: str
     created_at: Instant
     expires_at: Instant
@@ -86,6 +89,8 @@ class IdempotentRequest:
     it turns the operation's result into the response, inside the transaction that stores both.
     `response` is the one that was stored.
     """
+
+    __repr__ = brief_repr
 
     checked_by_class: ClassVar[bool] = True
 

@@ -31,7 +31,7 @@ class RoleModuleInstallation(Record):
     module_address: str
     tokens: tuple[str, ...]
     nonce: int
-    signature: str
+    signature: str = attrs.field(repr=False)
     request: str
     status: str
     status_version: int = 0

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.scanner import read_cursor
 from payments_core.clock import Instant
 from payments_core.credentials.tokens import Claims, TokenInvalid
@@ -63,6 +64,8 @@ class ExchangedLink:
 @attrs.frozen
 class CheckoutState:
     """The data that a checkout page polls: the Payment and its public options, without receipts."""
+
+    __repr__ = brief_repr
 
     payment: Payment
     options: tuple[PaymentOption, ...]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.addresses import AddressError
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.outbox.record import find_own_hashes
 from payments_core.chains.port import Chain
@@ -66,6 +67,8 @@ from payments_core.validation.fields import Address, AssetSymbol, ChainId, Trans
 @attrs.frozen
 class CheckoutMethod:
     """A payment method of one Payment, and whether it is available here."""
+
+    __repr__ = brief_repr
 
     payment: Payment
     method: PaymentMethod

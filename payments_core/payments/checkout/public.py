@@ -11,6 +11,7 @@ from __future__ import annotations
 import attrs
 
 from payments_core.amounts import parse_positive_amount
+from payments_core.brief_repr import brief_repr
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -58,6 +59,8 @@ class NewPublicPayment:
     those of the settings.
     """
 
+    __repr__ = brief_repr
+
     amount: Amount
     destination: ToWallet
     asset_symbol: AssetSymbol | None = None
@@ -70,6 +73,8 @@ class NewPublicPayment:
 @attrs.frozen
 class Shop:
     """An app's environment of one mode, and the terms of its settings."""
+
+    __repr__ = brief_repr
 
     environment: Environment
     terms: PaymentTerms

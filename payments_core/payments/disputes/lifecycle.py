@@ -7,6 +7,7 @@ from typing import Literal, cast
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.engine.events import NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition
@@ -60,6 +61,8 @@ DISPUTE = StateMachine(
 @attrs.frozen
 class PaymentSession:
     """A receive Payment seen as a session, with its dispute if there is one."""
+
+    __repr__ = brief_repr
 
     payment: Payment
     dispute: Dispute | None = None

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, get_args
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Index, Record
@@ -42,6 +43,8 @@ class UnbalancedPostings(AssertionError):
 @attrs.frozen(kw_only=True)
 class JournalBalances:
     """The balance of each account of a Payment. The sum is always zero."""
+
+    __repr__ = brief_repr
 
     payer: Atomic = attrs.field(default=ZERO, converter=atomic)
     escrow: Atomic = attrs.field(default=ZERO, converter=atomic)

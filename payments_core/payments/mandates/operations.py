@@ -10,6 +10,7 @@ from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.provisioning import require_own_vault
 from payments_core.accounts.vaults.record import Vault
 from payments_core.amounts import parse_positive_amount
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -44,6 +45,8 @@ class NewMandate:
     `expires_at` the mandate ends when it is revoked; None is refused, as it may be a lost value.
     """
 
+    __repr__ = brief_repr
+
     vault_id: Id
     amount_per_period: Amount
     period: Period
@@ -56,6 +59,8 @@ class NewMandate:
 @attrs.frozen
 class MandateDetails:
     """A mandate, with its status at the present time."""
+
+    __repr__ = brief_repr
 
     mandate: Mandate
     status: str

@@ -17,6 +17,7 @@ from payments_core.accounts.vaults.reservations import (
     retry_on_stale_balance,
 )
 from payments_core.amounts import parse_positive_amount
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.outbox.record import new_transfer, send_job
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
@@ -53,6 +54,8 @@ class NewRefund:
     `amount` is decimal text in whole tokens. `destination` is an address on the Payment's chain;
     an address that paid nothing needs a standard key. `reason` is stored and returned.
     """
+
+    __repr__ = brief_repr
 
     amount: Amount | UnsetType = UNSET
     destination: Address | UnsetType = UNSET

@@ -21,6 +21,7 @@ from payments_core.payments.options.submissions import has_submitted
 from payments_core.payments.receipts.evaluation import Evaluation, ObservedTransaction
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
+from payments_core.storage.damaged_records import lock_readable
 from payments_core.storage.port import Transaction
 
 HINT_TTL_MS = 10 * MINUTE
@@ -31,11 +32,16 @@ HINT_TTL_MS = 10 * MINUTE
 
 
 def find_public_option(
-    tx: Transaction, payment: Payment, tracked: TrackedTransaction, observed: ObservedTransaction
+    tx: Transaction,
+    partition: str,
+    payment: Payment,
+    tracked: TrackedTransaction,
+    observed: ObservedTransaction,
 ) -> PaymentOption | None:
     """The public option of a transaction, locked; None if it pays by no such option.
 
-    After the first transfer it stays the same.
+    After the first transfer it stays the same. An option whose row is damaged is not chosen: the
+    transfer counts towards the Payment by whichever option.
     """
     if tracked.is_ours:
         return None
@@ -45,8 +51,8 @@ def find_public_option(
     senders = [log.sender for log in logs if log.recipient == payment.escrow_address]
     if not senders:
         return None
-    options = tx.get_many(PaymentOption, payment.option_ids, for_update=True)
-    public = [options[id] for id in payment.option_ids if options[id].is_public]
+    options = lock_readable(tx, partition, PaymentOption, payment.option_ids)
+    public = [options[id] for id in payment.option_ids if id in options and options[id].is_public]
     return _choose_option(public, payment, tracked, senders[0]) if public else None
 
 

@@ -140,7 +140,9 @@ def apply_observation(
     instead = _follow_included(tx, found, observation, now)  # 3. The same under another hash.
     if observation.included_hash is not None and not found.receipt_ids:
         return instead.merge(Decision(None, replaces=(evolve(found, watched=False),)))
-    option = find_public_option(tx, payment, found, observation.observed)  # 4. The public option.
+    option = find_public_option(  # 4. The public option.
+        tx, partition, payment, found, observation.observed
+    )
     tracked = evolve(found, option_id=option.id) if option else found
     receipts = tuple(lock_row(tx, Receipt, id) for id in tracked.receipt_ids)
     case = Case(

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The sandbox's clock and chains, and which calls fail next."""
-    sandbox = service.sandbox(call.mode)
+    state = call.resources.sandbox.read()
     view = views.SandboxView(
-        now=format_iso(service.parts.ports.clock.now()),
-        realNow=format_iso(service.parts.ports.clock.real_now()),
+        now=format_iso(state.now),
+        realNow=format_iso(state.real_now),
         chains=tuple(
             views.chain(chain_id, service.find_network_kind(chain_id), heads)
-            for chain_id, heads in sandbox.list_heads().items()
+            for chain_id, heads in state.heads.items()
         ),
-        failures=tuple(views.armed_failure(armed) for armed in sandbox.list_failures()),
+        failures=tuple(views.armed_failure(armed) for armed in state.failures),
     )
     return call.respond(view)
 
@@ -33,10 +33,8 @@ def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 def fund(service: PaymentsService, call: ApiCall[bodies.Fund, None]) -> Response:
     """Tokens for an account's vault."""
     body, account_id = call.body, call.path["accountId"]
-    sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.fund(
-            call.authority,
+        lambda idempotent: call.resources.sandbox.fund(
             account_id,
             body.chainId,
             body.assetSymbol,
@@ -50,10 +48,9 @@ def fund(service: PaymentsService, call: ApiCall[bodies.Fund, None]) -> Response
 def mine(service: PaymentsService, call: ApiCall[bodies.Mine, None]) -> Response:
     """Blocks on a chain, at once."""
     chain_id, count = call.body.chainId, call.body.count
-    sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.mine(
-            call.authority, chain_id, count, idempotency_key=idempotent
+        lambda idempotent: call.resources.sandbox.mine_blocks(
+            chain_id, count, idempotency_key=idempotent
         ),
         lambda heads: views.chain(chain_id, service.find_network_kind(chain_id), heads),
     )
@@ -61,9 +58,8 @@ def mine(service: PaymentsService, call: ApiCall[bodies.Mine, None]) -> Response
 
 def run(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """Do all due work before answering."""
-    sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.run(call.authority, idempotency_key=idempotent),
+        lambda idempotent: call.resources.sandbox.run(idempotency_key=idempotent),
         lambda ran: views.RanView(jobsRun=ran),
     )
 
@@ -71,9 +67,10 @@ def run(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 def advance(service: PaymentsService, call: ApiCall[bodies.Advance, None]) -> Response:
     """Move the clock, and do the work that becomes due on the way in order."""
     seconds = call.body.advanceSeconds
-    sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.advance(call.authority, seconds, idempotency_key=idempotent),
+        lambda idempotent: call.resources.sandbox.advance_clock(
+            seconds, idempotency_key=idempotent
+        ),
         lambda done: views.AdvancedView(now=format_iso(done[0]), jobsRun=done[1]),
     )
 
@@ -81,15 +78,13 @@ def advance(service: PaymentsService, call: ApiCall[bodies.Advance, None]) -> Re
 def transfer(service: PaymentsService, call: ApiCall[bodies.TransferFields, None]) -> Response:
     """A stranger's transfer."""
     body = call.body
-    sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.transfer(
-            call.authority,
+        lambda idempotent: call.resources.sandbox.transfer(
             body.chainId,
             body.assetSymbol,
             body.amount,
-            recipient=body.to,
-            source=getattr(body, "from"),
+            to=body.to,
+            from_=getattr(body, "from"),
             reverts=body.reverts,
             idempotency_key=idempotent,
         ),
@@ -100,10 +95,8 @@ def transfer(service: PaymentsService, call: ApiCall[bodies.TransferFields, None
 def reorg(service: PaymentsService, call: ApiCall[bodies.Reorg, None]) -> Response:
     """Replace a chain's last blocks with others."""
     body = call.body
-    sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.reorg(
-            call.authority,
+        lambda idempotent: call.resources.sandbox.reorg_chain(
             body.chainId,
             body.depth,
             reinclude=body.reinclude,
@@ -116,10 +109,8 @@ def reorg(service: PaymentsService, call: ApiCall[bodies.Reorg, None]) -> Respon
 def fail(service: PaymentsService, call: ApiCall[bodies.Fail, None]) -> Response:
     """Failures ordered."""
     body = call.body
-    sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.fail(
-            call.authority,
+        lambda idempotent: call.resources.sandbox.fail_dependency(
             body.dependency,
             body.operation,
             body.times,
@@ -133,9 +124,8 @@ def fail(service: PaymentsService, call: ApiCall[bodies.Fail, None]) -> Response
 def decide_kyc(service: PaymentsService, call: ApiCall[bodies.DecideKyc, None]) -> Response:
     """The provider's decision about an account's verification."""
     account_id, status = call.path["accountId"], call.body.status
-    service.sandbox(call.mode).require_single_app()
     return call.run_idempotent(
-        lambda idempotent: call.resources.verifications.simulate_decision(
+        lambda idempotent: call.resources.sandbox.decide_kyc(
             account_id, status, idempotency_key=idempotent
         ),
         verification_views.verification,
@@ -145,10 +135,8 @@ def decide_kyc(service: PaymentsService, call: ApiCall[bodies.DecideKyc, None]) 
 def trigger(service: PaymentsService, call: ApiCall[bodies.TriggerEvent, None]) -> Response:
     """A triggered event."""
     body = call.body
-    sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.trigger(
-            call.authority,
+        lambda idempotent: call.resources.sandbox.trigger_event(
             body.name,
             account_id=body.accountId,
             payment_id=body.paymentId,
@@ -167,10 +155,8 @@ def trigger(service: PaymentsService, call: ApiCall[bodies.TriggerEvent, None]) 
 def deposit_at_bank(service: PaymentsService, call: ApiCall[bodies.BankDeposit, None]) -> Response:
     """A bank transfer that somebody makes."""
     body = call.body
-    deposits = service.sandbox(call.mode).bank_deposits
     return call.run_idempotent(
-        lambda idempotent: deposits.deposit(
-            call.authority,
+        lambda idempotent: call.resources.sandbox.deposit_at_bank(
             body.onrampBankAccountId,
             body.amount,
             body.rail,
@@ -184,10 +170,9 @@ def deposit_at_bank(service: PaymentsService, call: ApiCall[bodies.BankDeposit, 
 def decide_payout(service: PaymentsService, call: ApiCall[bodies.DecidePayout, None]) -> Response:
     """A Payment whose payout the bank has settled or returned."""
     body, payment_id = call.body, call.path["paymentId"]
-    sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.decide_payout(
-            call.authority, payment_id, body.outcome, body.code, idempotency_key=idempotent
+        lambda idempotent: call.resources.sandbox.decide_payout(
+            payment_id, body.outcome, body.code, idempotency_key=idempotent
         ),
         lambda decided: views.decided_payout(decided),
     )

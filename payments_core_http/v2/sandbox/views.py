@@ -14,7 +14,7 @@ from payments_core.clock import format_iso_or_none
 from payments_core.onramps.lifecycle import format_cents
 from payments_core.payments.payouts.lifecycle import require_payout
 from payments_core.payments.record import Payment
-from payments_core.sandbox.operations import FaucetCredit, OutsideTransfer
+from payments_core.sandbox.results import FaucetCredit, OutsideTransfer
 from payments_core_http.v2.payments import payout_views
 from payments_core_http.v2.payments.payout_views import PayoutView
 from payments_core_http.v2.statuses import PaymentStatus

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from payments_core.engine.events import EventName
 from payments_core.validation.fields import AccountId, Id
-from payments_core.webhooks.lifecycle import EndpointDescription, EventNames
+from payments_core.webhooks.endpoint_fields import EndpointDescription, EventNames
 from payments_core.webhooks.operations import OverlapInSeconds, WebhookUrl
 from payments_core_http.v2.types import Moment
 from payments_core_http.wire.classes import frozen_body

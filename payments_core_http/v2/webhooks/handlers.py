@@ -9,7 +9,7 @@ from msgspec import UNSET
 from payments_core.clock import parse_bound_or_none, parse_iso
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import NotFound
-from payments_core.webhooks.lifecycle import EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.webhooks import bodies, views
 from payments_core_http.wire.query import PageQuery

@@ -111,6 +111,33 @@ def test_a_schema_is_made_older(
     assert given == older
 
 
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        (RENAMED, "newer"),
+        (ADDED, "size"),
+        (REWORDED, "status"),
+        (Reworded("a", {}), "enum"),
+        (Reworded("words", {"opened": "open"}), "opened"),
+        (DEFAULT, "seconds"),
+    ],
+)
+def test_a_change_of_what_a_schema_does_not_have_is_refused(change: Change, missing: str) -> None:
+    with pytest.raises(KeyError, match=missing):
+        change.describe({"properties": {"a": TEXT, "words": WORDS}})
+
+
+@pytest.mark.parametrize("change", [Renamed("a", "b"), Removed("a", TEXT, lambda fields: "")])
+def test_an_older_name_that_another_field_has_is_refused(change: Change) -> None:
+    with pytest.raises(ValueError, match="the newer contract has another field a"):
+        change.describe({"properties": {"a": TEXT, "b": TEXT}})
+
+
+def test_a_word_is_either_an_older_or_a_newer_one() -> None:
+    with pytest.raises(ValueError, match="status: open is both an older and a newer word"):
+        Reworded("status", {"closing": "open", "open": "opened"})
+
+
 FIRST = Contract("2026-01-01", {"Thing": (Renamed("a", "b"),), "Other": (Renamed("x", "y"),)})
 SECOND = Contract("2026-02-01", {"Thing": (Renamed("b", "c"),)})
 THREE = Versions((FIRST, SECOND, Contract("2026-03-01")))

@@ -319,7 +319,7 @@ MUTANTS = (
             _edit(
                 Pipeline._check_and_handle,
                 "if authority is not None:",
-                'if authority is not None and "HTTP_IDEMPOTENCY_KEY" not in environ:',
+                'if authority is not None and "HTTP_IDEMPOTENCY_KEY" not in context.environ:',
             ),
         ),
         _cells("replayed", "POST /v2/accounts"),

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import httpcore
-import httpx
+import httpcore2
+import httpx2
 import pytest
 
 from payments_core_http.client import (
@@ -175,9 +175,9 @@ def test_cancelled_calls_make_room_for_others(
         gc.collect()  # nothing is left open: a warning would fail the test
 
 
-def request(url: str, timeout_s: float) -> httpx.Request:
-    timeout = httpx.Timeout(timeout_s).as_dict()
-    return httpx.Request("GET", url, extensions={"timeout": timeout})
+def request(url: str, timeout_s: float) -> httpx2.Request:
+    timeout = httpx2.Timeout(timeout_s).as_dict()
+    return httpx2.Request("GET", url, extensions={"timeout": timeout})
 
 
 class TimeIsUp(Exception):
@@ -241,7 +241,7 @@ def test_a_call_beyond_the_limit_waits_and_is_not_sent(monkeypatch: pytest.Monke
         transport = transports.AsyncOwnTransport(url)
         first = asyncio.create_task(transport.handle_async_request(request(url, 10)))
         await asyncio.sleep(0)
-        with pytest.raises(httpx.PoolTimeout):
+        with pytest.raises(httpx2.PoolTimeout):
             await transport.handle_async_request(request(url, 0.05))
         answers.set()
         assert (await first).status_code == 404
@@ -252,7 +252,7 @@ def test_a_call_beyond_the_limit_waits_and_is_not_sent(monkeypatch: pytest.Monke
         first.start()
         while not seen:
             time.sleep(0.001)
-        with pytest.raises(httpx.PoolTimeout):
+        with pytest.raises(httpx2.PoolTimeout):
             transport.handle_request(request(url, 0.05))
         answers.set()
         first.join(10)
@@ -271,7 +271,7 @@ class TimeLimit(Exception):
 def test_a_call_that_is_stopped_leaves_no_connection_behind(
     make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """httpcore has made a connection, and the call is stopped before it uses it."""
+    """httpcore2 has made a connection, and the call is stopped before it uses it."""
     ended = threading.Semaphore(0)
     stops = iter([True] * 3)
 
@@ -297,10 +297,10 @@ def test_a_call_that_is_stopped_leaves_no_connection_behind(
         assert all(ended.acquire(timeout=10) for _ in range(3))
         return await ask_in_loop(client)
 
-    sends = httpcore.HTTP11Connection.handle_request
-    sends_later = httpcore.AsyncHTTP11Connection.handle_async_request
-    monkeypatch.setattr(httpcore.HTTP11Connection, "handle_request", send)
-    monkeypatch.setattr(httpcore.AsyncHTTP11Connection, "handle_async_request", send_later)
+    sends = httpcore2.HTTP11Connection.handle_request
+    sends_later = httpcore2.AsyncHTTP11Connection.handle_async_request
+    monkeypatch.setattr(httpcore2.HTTP11Connection, "handle_request", send)
+    monkeypatch.setattr(httpcore2.AsyncHTTP11Connection, "handle_async_request", send_later)
     monkeypatch.setattr(transports, "MAX_CALLS", 2)
     with listening(refuse_to_the_end) as (url, seen):
         client = make(url, retries=ONCE)
@@ -342,7 +342,7 @@ def test_a_loop_that_was_only_closed_leaves_no_connection_behind(make: Callable[
 
 @pytest.mark.parametrize("make", SYNC)
 def test_a_passed_transport_is_refused_in_a_child(make: Callable[..., Any]) -> None:
-    with listening(refuse) as (url, seen), httpx.HTTPTransport() as transport:
+    with listening(refuse) as (url, seen), httpx2.HTTPTransport() as transport:
         client, other = (make(url, transport=transport, retries=ONCE) for _ in range(2))
         assert fails_with(ClientError, lambda: ask(client))
         assert in_child(lambda: fails_with(TransportUsedElsewhere, lambda: ask(client)))
@@ -353,7 +353,7 @@ def test_a_passed_transport_is_refused_in_a_child(make: Callable[..., Any]) -> N
 @pytest.mark.parametrize("make", ASYNC)
 def test_a_passed_transport_is_refused_in_another_loop(make: Callable[..., Any]) -> None:
     async def ask_and_close(url: str) -> None:
-        async with httpx.AsyncHTTPTransport() as transport:
+        async with httpx2.AsyncHTTPTransport() as transport:
             client = make(url, transport=transport, retries=ONCE)
             assert await ask_in_loop(client) != "NoAnswer"
             raised = await asyncio.to_thread(
@@ -386,7 +386,7 @@ def test_a_call_ends_within_its_time_although_the_server_drips(
     drip: Callable[[socket.socket], None], passed: bool
 ) -> None:
     with listening(drip) as (url, seen):
-        transport = httpx.HTTPTransport() if passed else None
+        transport = httpx2.HTTPTransport() if passed else None
         began = time.monotonic()
         with PublicClient(url, transport=transport, timeout_s=0.5) as client:
             assert fails_with(NoAnswer, lambda: ask(client))
@@ -398,12 +398,12 @@ def raised(error: Exception, attempts: int = 3) -> tuple[list[str], ClientError]
     """The keys of the attempts at a create whose transport raises this, and the client's error."""
     keys: list[str] = []
 
-    def fail(request: httpx.Request) -> httpx.Response:
+    def fail(request: httpx2.Request) -> httpx2.Response:
         keys.append(request.headers["Idempotency-Key"])
         raise error
 
     client = Client(
-        "https://pay.example", "app_1", "sk_1", transport=httpx.MockTransport(fail),
+        "https://pay.example", "app_1", "sk_1", transport=httpx2.MockTransport(fail),
         retries=Retries(attempts=attempts, first_wait_s=0.001),
     )  # fmt: skip
     with pytest.raises(ClientError) as caught:
@@ -415,11 +415,11 @@ def subclasses(kind: type) -> set[type]:
     return {kind} | {one for each in kind.__subclasses__() for one in subclasses(each)}
 
 
-@pytest.mark.parametrize("kind", sorted(subclasses(httpx.RequestError), key=repr))
+@pytest.mark.parametrize("kind", sorted(subclasses(httpx2.RequestError), key=repr))
 def test_whatever_the_transport_raises_is_an_error_with_the_key(kind: Any) -> None:
     keys, error = raised(kind("it failed"))
     assert isinstance(error, NoAnswer) and error.idempotency_key == keys[0]
-    refused = kind in (httpx.LocalProtocolError, httpx.UnsupportedProtocol)
+    refused = kind in (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol)
     assert isinstance(error, RequestMalformed) == refused
     assert len(keys) == (1 if refused else 3) and len(set(keys)) == 1
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from payments_core_http.client import AccountDestination, AnswerMalformed, NoAnswer, Retries
@@ -35,18 +35,18 @@ ONCE = public_sessions_exchange(session_token="cst_1")
 DELETE = client_sessions_revoke("client_session_1")
 
 
-def refusal(status: int, code: str, after: str | None = None, **details: Any) -> httpx.Response:
+def refusal(status: int, code: str, after: str | None = None, **details: Any) -> httpx2.Response:
     error = {"code": code, "message": "No.", "details": {"requestId": "req_1", **details}}
     headers = {} if after is None else {"Retry-After": after}
-    return httpx.Response(status, json={"error": error}, headers=headers)
+    return httpx2.Response(status, json={"error": error}, headers=headers)
 
 
 def broken() -> Exception:
-    return httpx.ReadError("connection reset")
+    return httpx2.ReadError("connection reset")
 
 
 def unreachable() -> Exception:
-    return httpx.ConnectError("connection refused")
+    return httpx2.ConnectError("connection refused")
 
 
 class Service:
@@ -54,11 +54,11 @@ class Service:
 
     def __init__(self, *answers: Any) -> None:
         self.answers: Iterator[Any] = iter(answers)
-        self.requests: list[httpx.Request] = []
+        self.requests: list[httpx2.Request] = []
         self.waits: list[float] = []
-        self.transport = httpx.MockTransport(self.answer)
+        self.transport = httpx2.MockTransport(self.answer)
 
-    def answer(self, request: httpx.Request) -> httpx.Response:
+    def answer(self, request: httpx2.Request) -> httpx2.Response:
         self.requests.append(request)
         answer = next(self.answers)
         if isinstance(answer, Exception):
@@ -91,11 +91,11 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "unavailable": (lambda: refusal(503, "unavailable", "1"), {"read", "create"}),
     "dependency": (lambda: refusal(424, "dependency_failed"), {"read", "create"}),
     "fault": (lambda: refusal(500, "internal_error"), {"read", "create"}),
-    "proxy": (lambda: httpx.Response(502, text="<html>Bad gateway"), {"read", "create"}),
+    "proxy": (lambda: httpx2.Response(502, text="<html>Bad gateway"), {"read", "create"}),
     "refused": (lambda: refusal(422, "policy_denied"), set()),
     "conflict": (lambda: refusal(409, "conflict"), set()),
-    "redirect": (lambda: httpx.Response(302, headers={"Location": "https://x.example"}), set()),
-    "nonsense": (lambda: httpx.Response(200, text="<html>"), set()),
+    "redirect": (lambda: httpx2.Response(302, headers={"Location": "https://x.example"}), set()),
+    "nonsense": (lambda: httpx2.Response(200, text="<html>"), set()),
 }
 CALLS = {"read": READ, "create": CREATE, "once": ONCE, "delete": DELETE}
 
@@ -162,7 +162,7 @@ def test_what_is_sent() -> None:
 
 
 def test_a_failure_names_neither_the_address_nor_the_code_of_a_link() -> None:
-    service = Service(httpx.ReadError("https://payments.example/" + "c" * 48))
+    service = Service(httpx2.ReadError("https://payments.example/" + "c" * 48))
     with pytest.raises(NoAnswer) as failure:
         service.connect(attempts=1).send(public_links_exchange("c" * 48))
     assert str(failure.value) == "exchangePaymentLink: ReadError"
@@ -170,7 +170,7 @@ def test_a_failure_names_neither_the_address_nor_the_code_of_a_link() -> None:
 
 
 def test_answers_that_are_not_the_services_own() -> None:
-    service = Service(httpx.Response(400, text="<html>"), httpx.Response(200, json=[]))
+    service = Service(httpx2.Response(400, text="<html>"), httpx2.Response(200, json=[]))
     with pytest.raises(InvalidRequest) as refused:
         service.connect(attempts=1).send(READ)
     assert (refused.value.http_status, refused.value.code) == (400, "")

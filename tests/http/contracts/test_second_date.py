@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
-from payments_core.clock import parse_iso
-from payments_core.contracts.changes import Renamed, Reworded
-from payments_core.errors import ValidationFailed
-from payments_core_http.contracts import OlderObjects
+from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
+from payments_core.clock import FixedClock, parse_iso
+from payments_core.limiters.memory import MemoryLimiter
+from payments_core.limiters.policies import RateLimits
+from payments_core.tenants.record import PRODUCTS
+from payments_core_http.app import create_app
 from payments_core_http.openapi.document import build_document
+from payments_core_http.throttling import Throttle
 from tests.dates import NEWER, OLDER, VERSIONS
 from tests.http.api_harness import Seen
 from tests.http.console import HOOK, Console
@@ -209,6 +212,38 @@ class TestRetries:
         seen = self.create(shop, auth=auth, headers={"Service-Version": OLDER})
         assert seen.code == "version_mismatch"
 
+    def test_it_counts_in_the_limits_once_its_version_is_right(self, shop: Console) -> None:
+        pin(shop, OLDER)
+        headers = {"Service-Version": OLDER}
+        facts: dict[str, Any] = {"headers": headers, "valid": False}
+        first = self.create(shop, headers=headers)
+        pin(shop, NEWER)
+        limits = RateLimits({"sensitive_minute": 1})
+        shop.api.app = create_app(
+            shop.api.service,  # type: ignore[arg-type]
+            mode="sandbox",
+            throttle=Throttle(MemoryLimiter(), limits, clock=FixedClock()),
+        )
+        again = self.create(shop, **facts)
+        assert (again.status, again.body) == (201, first.body)
+        assert again.headers["ratelimit-remaining"] == "0"
+        assert self.create(shop, **facts).code == "rate_limited"
+        other = shop.call("POST", "/v2/accounts", RETRIED, key="other", **facts)
+        assert other.code == "version_mismatch"
+
+    def test_a_caller_without_the_product_of_the_body_gets_no_answer(self, shop: Console) -> None:
+        pin(shop, OLDER)
+        path = f"/v2/accounts/{shop.payer}/capability-activations"
+        facts: dict[str, Any] = {"key": "payout", "headers": {"Service-Version": OLDER}}
+        body = {"capability": "us_bank_payout"}
+        first = shop.call("POST", path, body, **facts)
+        assert first.status == 202
+        pin(shop, NEWER)
+        assert shop.call("POST", path, body, **facts).body == first.body
+        tenants, product = shop.api.service.tenants, PRODUCT_OF_CAPABILITY["us_bank_payout"]
+        tenants.set_products(shop.api.partition, sorted({*PRODUCTS} - {product}))
+        assert shop.call("POST", path, body, **facts).code == "version_mismatch"
+
 
 class TestEvents:
     def created(self, shop: Console, payment: Any) -> list[Any]:
@@ -289,44 +324,3 @@ class TestDocuments:
         assert created["application/json"]["example"]["payload"]["currency"] == "USDC"
         assert examples["Payment"]["value"]["apiVersion"] == OLDER
         assert build_document(NEWER, versions=VERSIONS)["info"]["version"] == NEWER
-
-    def test_a_change_of_no_schema_is_refused(self) -> None:
-        schemas = build_document()["components"]["schemas"]
-        with pytest.raises(KeyError, match="Nothing"):
-            OlderObjects(schemas, {"Nothing": ()})
-
-
-class TestSeveralDates:
-    """What an object may be after two changes, by made-up schemas."""
-
-    def test_a_field_of_a_date_between_is_not_known(self) -> None:
-        schemas = {"Order": {"properties": {"z": {"type": "string"}}}}
-        older = OlderObjects(schemas, {"Order": (Renamed("y", "z"), Renamed("x", "y"))})
-        place = {"$ref": "#/components/schemas/Order"}
-        assert older.read({"x": "1"}, place) == {"z": "1"}
-        for newer in ("y", "z", "w"):
-            with pytest.raises(ValidationFailed) as refused:
-                older.read({"x": "1", newer: "2"}, place)
-            assert [fault.path for fault in refused.value.fields] == [newer]
-
-    def test_a_word_that_only_a_newer_date_has_is_refused(self) -> None:
-        schemas = {"Order": {"properties": {"kind": {"enum": ["now", "later"]}}}}
-        older = OlderObjects(
-            schemas, {"Order": (Reworded("kind", {"now": "soon"}), Renamed("type", "kind"))}
-        )
-        place = {"$ref": "#/components/schemas/Order"}
-        assert older.read({"type": "soon"}, place) == {"kind": "now"}
-        assert older.read({"type": "later"}, place) == {"kind": "later"}
-        with pytest.raises(ValidationFailed) as refused:
-            older.read({"type": "now"}, place)
-        [fault] = refused.value.fields
-        assert (fault.path, fault.message) == ("type", "must be one of soon, later")
-
-    def test_a_list_that_may_be_null_has_its_items_converted(self) -> None:
-        schemas = {"Order": {"properties": {"z": {"type": "string"}}}}
-        older = OlderObjects(schemas, {"Order": (Renamed("x", "z"),)})
-        items = {"type": "array", "items": {"$ref": "#/components/schemas/Order"}}
-        place = {"anyOf": [items, {"type": "null"}]}
-        assert older.render([{"z": "1"}], place) == [{"x": "1"}]
-        assert older.read([{"x": "1"}], place) == [{"z": "1"}]
-        assert older.render(None, place) is None

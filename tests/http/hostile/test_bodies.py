@@ -135,7 +135,7 @@ def test_who_expects_100_continue_gets_it_once(target: Target) -> None:
 def test_who_has_nothing_to_send_gets_no_100_continue(
     target: Target, extra: tuple[str, ...], status: int
 ) -> None:
-    """Waitress would say so, and take the next request's head for a part of this one's."""
+    """A server could say so, and take the next request's head for a part of this one's."""
     expecting = target.request("GET", "/readyz", None, "Expect: 100-continue", *extra)
     plain = target.request("GET", "/v2/partners/config", None, "Connection: close")
     seen = target.tell(expecting, plain)

@@ -9,7 +9,7 @@ import pytest
 from tests.http.hostile.target import Target, require_own_shape
 
 AT_ONCE_S = 2.0
-"""The worst of these kept waitress busy for 23 s; the rest is for a busy machine."""
+"""The worst of these kept a backtracking reader busy for 23 s; the rest is for a busy machine."""
 
 GET = b"GET /readyz HTTP/1.1\r\nHost: h\r\n"
 POST = b"POST /v2/things HTTP/1.1\r\nHost: h\r\n"
@@ -78,7 +78,7 @@ MALFORMED = {
     "chunks in HTTP/1.0": b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED,
 }
 
-# What goes back over what it has read, in waitress or in a reader that takes after it.
+# What a reader that backtracks reads again and again.
 SLOW_TO_READ = {
     "an authority of digits": b"GET a://" + b"1" * 16_000 + b" \r\n\r\n",
     "an authority of letters": b"GET a://" + b"a" * 16_000 + b" \r\n\r\n",

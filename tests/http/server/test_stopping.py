@@ -34,7 +34,7 @@ GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 GET_ONCE = b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 MEGABYTE = bytes(1024 * 1024)
 MEGABYTES = 18
-"""More than waitress holds of an answer before its thread has to wait for the client."""
+"""More than a connection holds of an answer before its thread has to wait for the client."""
 LOST = 1
 """A request may come between the last `accept` and the end of the listening socket, when the
 kernel refuses it; `net.ipv4.tcp_migrate_req` would hand it to the other process."""
@@ -186,6 +186,30 @@ def test_an_answer_that_is_more_than_the_server_holds_arrives() -> None:
                 size += len(piece)
     heads = size - 2 * MEGABYTES * len(MEGABYTE)
     assert 100 < heads < 500
+
+
+def says_much_or_yes(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    says = says_much if environ["PATH_INFO"] == "/much" else says_yes
+    return says(environ, start_response)
+
+
+@pytest.mark.parametrize(("goes", "answer_s"), [(False, 0.3), (True, 60)])
+def test_threads_do_not_wait_for_clients_that_read_nothing_of_a_long_answer(
+    *, goes: bool, answer_s: float
+) -> None:
+    """More of them than there are threads; those that have gone are not waited for at all."""
+    much = GET.replace(b"/ ", b"/much ")
+    with server_of(says_much_or_yes, answer_s=answer_s) as server, ExitStack() as open_:
+        clients = [open_.enter_context(connected(server)) for _ in range(3)]
+        for client in clients:
+            client.sendall(much)
+        if goes:
+            for client in clients:
+                client.recv(1)
+                client.close()  # which resets: it has not read all
+        with connected(server) as other:
+            other.sendall(GET_ONCE)
+            assert all_of(other).endswith(b"yes")
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def test_the_server_learns_whose_a_token_is() -> None:
         asked = urllib.request.Request(f"{server.url}/v2/client/me/payments", headers=headers)
         with urllib.request.urlopen(asked) as answer:
             assert answer.status == 200
-        named = server._waitress.hosted.callers.name({"AUTHORIZATION": f"Bearer {token}"}, PEER)
+        named = server._connections.hosted.callers.name({"AUTHORIZATION": f"Bearer {token}"}, PEER)
     assert named.startswith("environment env_")
 
 
@@ -97,5 +97,5 @@ def test_a_token_that_has_opened_nothing_gets_no_turn_of_the_shop_that_it_names(
         )
         with urllib.request.urlopen(asked) as answer:
             assert answer.status == 201
-        callers = server._waitress.hosted.callers
+        callers = server._connections.hosted.callers
         assert callers.name({"AUTHORIZATION": "Bearer invented"}, PEER) == callers.name({}, PEER)

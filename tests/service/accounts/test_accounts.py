@@ -329,7 +329,7 @@ def test_every_capability_is_inactive_and_says_what_it_waits_for(memory_world: W
         ("pending", "pending"),
         ("approved", "complete"),
     ):
-        world.resources.verifications.simulate_decision(world.payer.id, status)  # type: ignore[arg-type]
+        world.resources.sandbox.decide_kyc(world.payer.id, status)  # type: ignore[arg-type]
         seen(group)
 
 

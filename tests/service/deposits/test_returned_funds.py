@@ -112,9 +112,9 @@ def test_on_another_chain_it_is_a_deposit_there_and_no_return(
     memory_world: World, sent: Payment
 ) -> None:
     world = memory_world
-    sandbox = world.service.sandbox()
+    sandbox = world.resources.sandbox
     to = return_address(world)
-    sandbox.transfer(world.server, OTHER_CHAIN, "USDC", "5.00", recipient=to)
+    sandbox.transfer(OTHER_CHAIN, "USDC", "5.00", to=to)
     world.finish()
     [deposit] = deposits(world)
     assert (deposit.status, deposit.chain_id) == ("settled", OTHER_CHAIN)
@@ -145,9 +145,9 @@ def test_only_the_token_that_was_sent_is_a_return(
 ) -> None:
     """Another token of the same chain is a deposit of the account, and no part of the Payment."""
     world, amount = memory_world, "25.00"
-    sandbox = world.service.sandbox()
+    sandbox = world.resources.sandbox
     vault = world.resources.accounts.read(world.payer.id).vaults[0].address
-    sandbox.transfer(world.server, TWO_TOKENS, symbol, amount, recipient=vault)
+    sandbox.transfer(TWO_TOKENS, symbol, amount, to=vault)
     world.advance(60)
     new = NewSend(
         amount=amount,
@@ -159,7 +159,7 @@ def test_only_the_token_that_was_sent_is_a_return(
     payment = world.resources.payments.send(new).payment
     world.finish()
     assert world.paid(payment.id).status == "succeeded"
-    sandbox.transfer(world.server, TWO_TOKENS, back, "5.00", recipient=return_address(world))
+    sandbox.transfer(TWO_TOKENS, back, "5.00", to=return_address(world))
     world.finish()
     [deposit] = deposits(world)
     assert (deposit.status, deposit.asset_symbol) == ("settled", back)

@@ -279,7 +279,7 @@ def undo_what_was_final(world: ModelWorld, rng: random.Random) -> None:
     world.reorged.add(BASE)
     world.reorged_deeply.add(BASE)
     depth = rng.randint(2 * CONFIRMATIONS, 12)
-    world.sandbox().reorg(world.server, BASE, depth, reinclude=False)
+    world.sandbox().reorg_chain(world.server, BASE, depth, reinclude=False)
     world.order_failures("transfer", rng.choice((1, 2, 4)), BASE)
     process.advance(rng.choice((20, 400)))
 

@@ -96,8 +96,8 @@ def _transfer(
         chain_id,
         symbol,
         format_amount(amount, 6),
-        recipient=to,
-        source=rng.choice((None, *WALLETS, *WALLETS)),
+        to=to,
+        from_=rng.choice((None, *WALLETS, *WALLETS)),
         reverts=rng.random() < 0.05,
     )
 
@@ -107,7 +107,7 @@ def _transfer(
 
 def mine(world: ModelWorld, rng: random.Random) -> None:
     """Blocks at once."""
-    world.sandbox().mine(world.server, _chain(rng), rng.choice((1, 1, 2, 3, 4, 6)))
+    world.sandbox().mine_blocks(world.server, _chain(rng), rng.choice((1, 1, 2, 3, 4, 6)))
 
 
 def reorg(world: ModelWorld, rng: random.Random) -> None:
@@ -120,7 +120,7 @@ def reorg(world: ModelWorld, rng: random.Random) -> None:
     if depth > CONFIRMATIONS:
         world.reorged_deeply.add(chain_id)
     world.tally[f"reorg {'deep' if depth > CONFIRMATIONS else 'shallow'}"] += 1
-    world.sandbox().reorg(world.server, chain_id, depth, reinclude=rng.random() < 0.5)
+    world.sandbox().reorg_chain(world.server, chain_id, depth, reinclude=rng.random() < 0.5)
 
 
 def prove_and_reorg(world: ModelWorld, rng: random.Random) -> None:

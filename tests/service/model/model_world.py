@@ -203,7 +203,7 @@ class ModelWorld:
         service = self.processes[0].service
         payers = self.accounts[1:]
         for account in payers:
-            service.acting_as(self.server).verifications.simulate_decision(account.id, "approved")
+            service.parts.verifications.simulate_decision(self.server, account.id, "approved")
             for capability in ("us_bank_payout", "us_bank_funding"):
                 service.acting_as(self.server).bank_accounts.activate(account.id, capability)
         self._wait_for_bank()
@@ -276,7 +276,8 @@ class ModelWorld:
         self.chain_clock.refresh()
         process = self.processes[0]
         wake = process.service.parts.scanner("sandbox").wake
-        return Sandbox(self.ports, self.chains, process.worker, wake)
+        verifications = process.service.parts.verifications
+        return Sandbox(self.ports, self.chains, process.worker, verifications, wake)
 
     def tried(
         self, rng: random.Random, name: str, call: Callable[[Any, IdempotentRequest | None], Any]

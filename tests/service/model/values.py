@@ -167,7 +167,7 @@ def give_back(world: ModelWorld, rng: random.Random) -> None:
     to = rng.choice(addresses[-4:])
     asset = rng.choice([asset for asset in ASSETS if asset.chain_id == to.chain_id])
     amount = format_amount(rng.choice((1, 10**6, 5 * 10**6)), asset.decimals)
-    world.sandbox().transfer(world.server, to.chain_id, asset.symbol, amount, recipient=to.address)
+    world.sandbox().transfer(world.server, to.chain_id, asset.symbol, amount, to=to.address)
 
 
 def only_what_came_back_was_returned(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:

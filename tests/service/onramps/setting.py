@@ -45,9 +45,8 @@ class OnrampSetting:
 
     def deposit(self, amount: str = "100.00", rail: Any = "wire", **more: Any) -> IncomingTransfer:
         """A transfer to the on-ramp that somebody makes now."""
-        world = self.world
-        deposits = world.service.sandbox().bank_deposits
-        return deposits.deposit(world.server, self.onramp.id, amount, rail, **more)
+        sandbox = self.world.resources.sandbox
+        return sandbox.deposit_at_bank(self.onramp.id, amount, rail, **more)
 
     def transactions(self) -> tuple[BankTransaction, ...]:
         """What arrived, newest first."""
@@ -86,7 +85,7 @@ class OnrampSetting:
 
 def make_capable(world: World) -> None:
     """The payer verified, and its capability us_bank_funding active."""
-    world.resources.verifications.simulate_decision(world.payer.id, "approved")
+    world.resources.sandbox.decide_kyc(world.payer.id, "approved")
     world.resources.bank_accounts.activate(world.payer.id, "us_bank_funding")
     world.run()
 

@@ -122,6 +122,5 @@ def test_nobody_sends_money_to_a_number_that_is_not_made(setting: OnrampSetting)
     destination = NewOnrampDestination(type="vault", chain_id=BASE, asset_symbol="USDC")
     new = NewOnrampAccount(currency="usd", destination=destination)
     made = world.resources.onramps.add(world.payer.id, new)
-    deposits = world.service.sandbox().bank_deposits
     with pytest.raises(InvalidState):
-        deposits.deposit(world.server, made.id, "10.00", "wire")
+        world.resources.sandbox.deposit_at_bank(made.id, "10.00", "wire")

@@ -235,10 +235,10 @@ class TestTrouble:
         self, memory_setting: OnrampSetting
     ) -> None:
         setting, world = memory_setting, memory_setting.world
-        sandbox = world.service.sandbox()
+        sandbox = world.resources.sandbox
         for call in ("list_incoming_notices", "acknowledge", "find_incoming", "deliver"):
-            sandbox.fail(world.server, "bank", call, 3)
-        sandbox.fail(world.server, "bank", "lost_answer", 2)
+            sandbox.fail_dependency("bank", call, 3)
+        sandbox.fail_dependency("bank", "lost_answer", 2)
         setting.deposit()
         world.advance(600)
         assert setting.transaction.status == "settled"
@@ -319,7 +319,7 @@ class TestOnrampAccounts:
         self, memory_setting: OnrampSetting
     ) -> None:
         setting, world = memory_setting, memory_setting.world
-        world.service.sandbox().fail(world.server, "bank", "open_virtual_account", 2)
+        world.resources.sandbox.fail_dependency("bank", "open_virtual_account", 2)
         onramp = setting.add()
         assert onramp.status == "pending"
         with pytest.raises(InvalidState):

@@ -73,7 +73,7 @@ class QuoteShop:
 
     def fail(self, operation: str, times: int = 1) -> None:
         """Let the next uses of the router fail."""
-        self.service.sandbox().fail(self.world.server, "router", operation, times)
+        self.world.resources.sandbox.fail_dependency("router", operation, times)
 
     def vault(self, asset: Asset, account: Account | None = None) -> int:
         """What an account's vault holds of an asset, at the newest block."""

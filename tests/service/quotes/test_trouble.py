@@ -147,7 +147,7 @@ def test_a_delivery_that_a_reorg_undoes_is_waited_for(memory_shop: QuoteShop) ->
         world.advance(1)
         if memory_shop.service.chains[POLYGON].scan([POLYGON_USDC.address], [vault], 0, 10_000):
             break
-    memory_shop.service.sandbox().reorg(world.server, POLYGON, 2)
+    world.resources.sandbox.reorg_chain(POLYGON, 2)
     assert not memory_shop.is_done(quoted)
     world.finish()
     assert memory_shop.is_done(quoted)

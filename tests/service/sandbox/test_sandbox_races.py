@@ -65,14 +65,14 @@ def test_callers_who_advance_the_clock_at_once_add_up_and_never_run_jobs_togethe
         world.resources.webhooks.create(url=f"https://{name}.example/")
     for number in range(4):
         world.account(f"user-{number}")
-    server, began = world.server, world.clock.now()
-    sandboxes = [world.service.sandbox() for _ in range(CALLERS)]
+    began = world.clock.now()
+    sandboxes = [world.resources.sandbox for _ in range(CALLERS)]
     together = threading.Barrier(CALLERS)
     ends: list[int] = []
 
     def advance(place: int) -> None:
         together.wait(10)
-        ends.append(sandboxes[place].advance(server, 3_600)[0])
+        ends.append(sandboxes[place].advance_clock(3_600)[0])
 
     callers = [threading.Thread(target=advance, args=(n,)) for n in range(CALLERS)]
     for caller in callers:

@@ -201,14 +201,14 @@ def test_each_kind_of_result_comes_back_as_it_was(world: World) -> None:
         lambda: service.acting_as(server).webhooks.create(
             url="https://example.com/h", idempotency_key="6"
         ),
-        lambda: service.sandbox().fund(
-            server, world.payer.id, 8453, "USDC", "7", idempotency_key="7"
+        lambda: world.resources.sandbox.fund(
+            world.payer.id, 8453, "USDC", "7", idempotency_key="7"
         ),
-        lambda: service.sandbox().transfer(
-            server, 8453, "USDC", "7", recipient=WALLET, idempotency_key="10"
+        lambda: world.resources.sandbox.transfer(
+            8453, "USDC", "7", to=WALLET, idempotency_key="10"
         ),
-        lambda: service.sandbox().advance(server, 5, idempotency_key="8"),
-        lambda: service.sandbox().trigger(server, "payment.created", idempotency_key="9"),
+        lambda: world.resources.sandbox.advance_clock(5, idempotency_key="8"),
+        lambda: world.resources.sandbox.trigger_event("payment.created", idempotency_key="9"),
     ]
     first = [call() for call in calls]
     assert [call() for call in calls] == first

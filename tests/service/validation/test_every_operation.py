@@ -23,7 +23,7 @@ from payments_core.accounts.wallet_signatures import MessageSignature
 from payments_core.errors import PaymentsError, ValidationFailed
 from payments_core.payment_settings.record import AllowedWallet, PaymentTerms
 from payments_core.payments.mandates.operations import NewMandate
-from payments_core.webhooks.lifecycle import EndpointChanges
+from payments_core.webhooks.endpoint_fields import EndpointChanges
 from tests.service.operations import find_resource, list_operations
 from tests.service.world import BASE, WALLET, World
 

@@ -267,7 +267,7 @@ class TestVerifications:
         payer.call("POST", "/verifications")
         service = payer.api.service
         trusted = service.tenants.system_authority(payer.api.partition)
-        service.acting_as(trusted).verifications.simulate_decision(payer.id, "approved")
+        service.acting_as(trusted).sandbox.decide_kyc(payer.id, "approved")
         [listed] = payer.call("GET", "/verifications").json["data"]
         assert (listed["status"], listed["hostedUrl"]) == ("approved", None)
         assert payer.account["kyc"] == {"status": "approved"}

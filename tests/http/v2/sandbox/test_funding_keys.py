@@ -106,8 +106,8 @@ class TestEmbedded:
 
     def fund(self, checkout: Checkout, amount: str) -> None:
         authority, idempotent = self.asked(checkout, amount)
-        checkout.api.service.sandbox().fund(
-            authority, checkout.merchant, BASE, "USDC", amount, idempotency_key=idempotent
+        checkout.api.service.acting_as(authority).sandbox.fund(
+            checkout.merchant, BASE, "USDC", amount, idempotency_key=idempotent
         )
 
     def test_a_conflict_credits_nothing(self, checkout: Checkout) -> None:
@@ -117,17 +117,17 @@ class TestEmbedded:
         assert balance(checkout) == "5.00"
 
     def test_a_repeated_key_moves_neither_clock_nor_chain(self, checkout: Checkout) -> None:
-        sandbox = checkout.api.service.sandbox()
-        operations: list[Callable[[Authority, IdempotentRequest], object]] = [
-            lambda authority, once: sandbox.advance(authority, 60, idempotency_key=once),
-            lambda authority, once: sandbox.mine(authority, BASE, 7, idempotency_key=once),
-            lambda authority, once: sandbox.run(authority, idempotency_key=once),
+        sandbox = checkout.api.service.environment(checkout.api.partition).sandbox
+        operations: list[Callable[[IdempotentRequest], object]] = [
+            lambda once: sandbox.advance_clock(60, idempotency_key=once),
+            lambda once: sandbox.mine_blocks(BASE, 7, idempotency_key=once),
+            lambda once: sandbox.run(idempotency_key=once),
         ]
         for place, operation in enumerate(operations):
-            authority, once = self.asked(checkout)
+            _, once = self.asked(checkout)
             once.id = f"k-{place}"
-            operation(authority, once)
-            before = checkout.clock.now(), sandbox.list_heads()
+            operation(once)
+            before = checkout.clock.now(), sandbox.read().heads
             with pytest.raises(AlreadyResponded):
-                operation(authority, once)
-            assert (checkout.clock.now(), sandbox.list_heads()) == before
+                operation(once)
+            assert (checkout.clock.now(), sandbox.read().heads) == before

@@ -62,7 +62,7 @@ def activate(world: World, service: PaymentsService | None = None) -> Capability
 
 
 def approve(world: World) -> None:
-    world.resources.verifications.simulate_decision(world.payer.id, "approved")
+    world.resources.sandbox.decide_kyc(world.payer.id, "approved")
 
 
 def add(world: World, **changes: Any) -> BankAccount:
@@ -143,14 +143,14 @@ class TestCapabilities:
     def test_a_bank_that_is_down_is_asked_again_under_the_same_key(
         self, world: World, call: str
     ) -> None:
-        world.service.sandbox().fail(world.server, "bank", call, 1)
+        world.resources.sandbox.fail_dependency("bank", call, 1)
         approve(world)
         activate(world)
         world.run()
         assert payout(world).status == "pending"
         world.advance(120)
         assert payout(world).status == "active"
-        assert world.service.sandbox().list_failures() == ()
+        assert world.resources.sandbox.read().failures == ()
 
     def test_it_is_suspended_with_its_account(self, ready: World) -> None:
         accounts, payer = ready.resources.accounts, ready.payer.id
@@ -306,7 +306,7 @@ class TestBankAccounts:
     @pytest.mark.parametrize("call", ["register_account", "find_account", "lost_answer", "any"])
     def test_a_bank_that_is_down_gets_the_account_once(self, ready: World, call: str) -> None:
         made = add(ready)
-        ready.service.sandbox().fail(ready.server, "bank", call, 1)
+        ready.resources.sandbox.fail_dependency("bank", call, 1)
         ready.run()
         ready.advance(120)
         assert ready.get(BankAccount, made.id).status == "active"

@@ -102,7 +102,7 @@ def test_one_verification_at_a_time(world: World) -> None:
     with pytest.raises(InvalidState) as caught:
         world.resources.verifications.start(world.payer.id)
     assert caught.value.status == "pending"
-    world.resources.verifications.simulate_decision(world.payer.id, "approved")
+    world.resources.sandbox.decide_kyc(world.payer.id, "approved")
     with pytest.raises(InvalidState):
         world.resources.verifications.start(world.payer.id)
     world.resources.verifications.start(world.merchant.id)
@@ -219,14 +219,14 @@ def test_an_account_suspended_during_the_call_is_not_verified(
 
 def test_a_rejected_account_may_be_verified_again(world: World) -> None:
     first = world.resources.verifications.start(world.payer.id)
-    rejected = world.resources.verifications.simulate_decision(world.payer.id, "rejected")
+    rejected = world.resources.sandbox.decide_kyc(world.payer.id, "rejected")
     assert (rejected.id, rejected.status, rejected.hosted_url) == (first.id, "rejected", None)
     assert kyc_of(world) == "rejected"
     world.system.advance(1)
     second = world.resources.verifications.start(world.payer.id)
     assert second.id != first.id
     assert kyc_of(world) == "pending"
-    approved = world.resources.verifications.simulate_decision(world.payer.id, "approved")
+    approved = world.resources.sandbox.decide_kyc(world.payer.id, "approved")
     assert (approved.id, approved.hosted_url) == (second.id, None)
     assert [(item.id, item.status) for item in listed(world)] == [
         (second.id, "approved"), (first.id, "rejected"),
@@ -236,39 +236,39 @@ def test_a_rejected_account_may_be_verified_again(world: World) -> None:
 
 @pytest.mark.parametrize("status", ["pending", "approved", "rejected"])
 def test_a_decision_without_a_verification_makes_one(world: World, status: Any) -> None:
-    made = world.resources.verifications.simulate_decision(world.payer.id, status)
+    made = world.resources.sandbox.decide_kyc(world.payer.id, status)
     assert (made.status, made.hosted_url, made.reference) == (status, None, None)
-    again = world.resources.verifications.simulate_decision(world.payer.id, status)
+    again = world.resources.sandbox.decide_kyc(world.payer.id, status)
     assert (again.id, again.status) == (made.id, status)
     assert (kyc_of(world), len(listed(world))) == (status, 1)
     assert world.event_names()["account.updated"] == 1
     with pytest.raises(NotFound):
-        world.resources.verifications.simulate_decision("acct_none", status)
+        world.resources.sandbox.decide_kyc("acct_none", status)
 
 
 @pytest.mark.parametrize("status", ["pending", "approved"])
 def test_another_decision_after_a_rejection_makes_a_new_verification(
     world: World, status: Any
 ) -> None:
-    first = world.resources.verifications.simulate_decision(world.payer.id, "rejected")
+    first = world.resources.sandbox.decide_kyc(world.payer.id, "rejected")
     world.system.advance(1)
-    second = world.resources.verifications.simulate_decision(world.payer.id, status)
+    second = world.resources.sandbox.decide_kyc(world.payer.id, status)
     assert [item.id for item in listed(world)] == [second.id, first.id]
     assert kyc_of(world) == status
 
 
 def test_what_is_approved_stays_so(world: World) -> None:
-    world.resources.verifications.simulate_decision(world.payer.id, "approved")
+    world.resources.sandbox.decide_kyc(world.payer.id, "approved")
     for status in ("pending", "rejected"):
         with pytest.raises(InvalidState):
-            world.resources.verifications.simulate_decision(world.payer.id, status)  # type: ignore[arg-type]
+            world.resources.sandbox.decide_kyc(world.payer.id, status)  # type: ignore[arg-type]
     assert kyc_of(world) == "approved"
 
 
 def test_a_decision_is_one_of_three(memory_world: World) -> None:
     for status in ("not_started", "done", ""):
         with pytest.raises(ValidationFailed) as caught:
-            memory_world.resources.verifications.simulate_decision(
+            memory_world.resources.sandbox.decide_kyc(
                 memory_world.payer.id,
                 status,  # type: ignore[arg-type]
             )
@@ -372,7 +372,7 @@ class TestDecisionsOfTheProvider:
     def test_a_decision_that_names_nothing_decides_nothing(self, world: World) -> None:
         """An empty text was no name, and what had no reference yet was decided in its place."""
         server = world.server
-        world.service.acting_as(server).verifications.simulate_decision(world.payer.id, "pending")
+        world.service.acting_as(server).sandbox.decide_kyc(world.payer.id, "pending")
         for named in ({"verification_id": ""}, {"reference": ""}):
             with pytest.raises(ValidationFailed):
                 world.service.acting_as(server).verifications.decide(

@@ -46,7 +46,7 @@ class PayoutHarness:
         self.bank = SimulatedBank(world.service.parts.ports)
         """Another handle to the bank, which no ordered failure touches."""
         service, payer = world.service, world.payer.id
-        service.acting_as(world.server).verifications.simulate_decision(payer, "approved")
+        service.acting_as(world.server).sandbox.decide_kyc(payer, "approved")
         service.acting_as(world.server).bank_accounts.activate(payer, "us_bank_payout")
         world.run()
         world.advance_until(self._may_pay_out)
@@ -119,7 +119,7 @@ class PayoutHarness:
 
     def fail(self, call: str, times: int = 1) -> None:
         """Let the next calls to the bank fail."""
-        self.world.service.sandbox().fail(self.world.server, "bank", call, times)
+        self.world.resources.sandbox.fail_dependency("bank", call, times)
 
     def pass_days(self, days: int, times: int = 1) -> None:
         """Days in which no worker runs, and then the work that is due; so many times."""

@@ -31,7 +31,7 @@ def test_a_bank_that_does_not_answer_is_asked_again_under_the_same_key(
     harness.world.run()
     harness.world.advance(60)
     assert harness.payout(created).status == "submitted"
-    assert harness.world.service.sandbox().list_failures() == ()
+    assert harness.world.resources.sandbox.read().failures == ()
     assert (harness.payout(created).key, harness.bank.count_payouts([key])) == (key, 1)
     assert harness.causes(created) == ["send", "payout_submitted"]
 

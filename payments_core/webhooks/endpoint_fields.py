@@ -1,0 +1,26 @@
+"""What callers say of an endpoint."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import attrs
+from msgspec import UNSET, Meta, UnsetType
+
+from payments_core.brief_repr import brief_repr
+from payments_core.engine.events import EventName
+from payments_core.webhooks.record import EndpointStatus
+
+EndpointDescription = Annotated[str, Meta(max_length=512)]
+EventNames = Annotated[tuple[EventName, ...], Meta(max_length=100)]
+
+
+@attrs.frozen
+class EndpointChanges:
+    """Changes of an endpoint: `msgspec.UNSET` leaves a field as it is; no events means all."""
+
+    __repr__ = brief_repr
+
+    description: EndpointDescription | UnsetType | None = UNSET
+    subscribed_events: EventNames | UnsetType = UNSET
+    status: EndpointStatus | UnsetType = UNSET
