@@ -70,8 +70,8 @@ class AsyncClient(_Closing, AsyncPartnerResources):
     >>> async def list_users():
     ...     async with AsyncClient.in_process(application, app.id, secret) as client:
     ...         return [account.external_user_id async for account in client.accounts.list()]
-    >>> asyncio.run(list_users())
-    ['bob', 'payer', 'merchant']
+    >>> sorted(asyncio.run(list_users()))
+    ['bob', 'merchant', 'payer']
     """
 
     def __init__(
