@@ -114,7 +114,7 @@ class IncomingTransfer:
 
     chain_id: int
     asset_symbol: str
-    amount: Atomic
+    amount_atomic: Atomic
     sender: str
     address: str
     transaction_hash: str
@@ -131,7 +131,7 @@ def apply_trigger(deposit: Deposit, trigger: str, *, now: Instant, **changes: An
         deposit,
         status=row.target,
         status_version=deposit.status_version + 1,
-        updated_at=now,
+        updated_at_ms=now,
         **changes,
     )
     return Step(after, _build_event(row.emits, after))
@@ -154,7 +154,7 @@ def detect(
         deposit_address_id=address.id,
         chain_id=incoming.chain_id,
         asset_symbol=incoming.asset_symbol,
-        amount=incoming.amount,
+        amount_atomic=incoming.amount_atomic,
         sender=incoming.sender,
         address=incoming.address,
         transaction_hash=incoming.transaction_hash,
@@ -167,17 +167,17 @@ def detect(
         returned_from=find_returned_transfer(address),
         external_user_id=external_user_id,
         api_version=api_version,
-        created_at=now,
-        updated_at=now,
+        created_at_ms=now,
+        updated_at_ms=now,
     )
     return Step(deposit, _build_event(row.emits, deposit))
 
 
 def is_same(deposit: Deposit, incoming: IncomingTransfer) -> bool:
     """Whether the chain still shows the deposit's transfer, in any block."""
-    return (deposit.asset_symbol, deposit.amount, deposit.sender) == (
+    return (deposit.asset_symbol, deposit.amount_atomic, deposit.sender) == (
         incoming.asset_symbol,
-        incoming.amount,
+        incoming.amount_atomic,
         incoming.sender,
     )
 
@@ -187,7 +187,7 @@ def with_location(deposit: Deposit, incoming: IncomingTransfer) -> Deposit:
     return evolve(
         deposit,
         asset_symbol=incoming.asset_symbol,
-        amount=incoming.amount,
+        amount_atomic=incoming.amount_atomic,
         sender=incoming.sender,
         log_index=incoming.log_index,
         block_number=incoming.block_number,
@@ -197,7 +197,7 @@ def with_location(deposit: Deposit, incoming: IncomingTransfer) -> Deposit:
 
 def confirm(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposit]:
     """Final; `sweep_id` is the transfer that brings it to the vault."""
-    return apply_trigger(deposit, "confirm", now=now, sweep_id=sweep_id, confirmed_at=now)
+    return apply_trigger(deposit, "confirm", now=now, sweep_id=sweep_id, confirmed_at_ms=now)
 
 
 def reject(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
@@ -217,7 +217,7 @@ def report_again(deposit: Deposit, sent_back: SentBack, *, now: Instant) -> Step
 
 def settle(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
     """In the vault."""
-    return apply_trigger(deposit, "settle", now=now, settled_at=now)
+    return apply_trigger(deposit, "settle", now=now, settled_at_ms=now)
 
 
 def reorg(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
@@ -234,7 +234,7 @@ def reorg(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
         sent_back=sent_back,
         block_hash=None,
         sweep_id=None,
-        confirmed_at=None,
+        confirmed_at_ms=None,
     )
 
 
@@ -250,7 +250,7 @@ def fail(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
 
 def reverse_settlement(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
     """Out of the vault again: the sweep was undone beyond finality, and failed permanently."""
-    return apply_trigger(deposit, "sweep_reorged", now=now, failure=reason, settled_at=None)
+    return apply_trigger(deposit, "sweep_reorged", now=now, failure=reason, settled_at_ms=None)
 
 
 def retry_sweep(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposit]:
@@ -270,7 +270,7 @@ def _build_event(name: str | None, deposit: Deposit) -> tuple[NewEvent, ...]:
         "chainId": deposit.chain_id,
         "assetSymbol": deposit.asset_symbol,
         "tokenAddress": deposit.asset.address,
-        "amountAtomic": str(deposit.amount),
+        "amountAtomic": str(deposit.amount_atomic),
         "from": deposit.sender,
         "transactionHash": deposit.transaction_hash,
         "destination": sent_back.destination if sent_back else None,

@@ -55,7 +55,7 @@ class Evaluation:
     proven: tuple[Receipt, ...]
     reorged: tuple[Receipt, ...]
     has_pending_transfer: bool
-    amount: int
+    amount_atomic: int
 
 
 def evaluate(
@@ -160,7 +160,7 @@ def _update_location(
 
 
 def _is_same(receipt: Receipt, log: TransferLog) -> bool:
-    return (receipt.token_address, receipt.sender, receipt.recipient, receipt.amount) == (
+    return (receipt.token_address, receipt.sender, receipt.recipient, receipt.amount_atomic) == (
         log.token_address,
         log.sender,
         log.recipient,
@@ -174,7 +174,7 @@ def _copy_log_fields(receipt: Receipt, log: TransferLog) -> Receipt:
         token_address=log.token_address,
         sender=log.sender,
         recipient=log.recipient,
-        amount=Atomic(log.amount_atomic),
+        amount_atomic=Atomic(log.amount_atomic),
     )
 
 
@@ -192,9 +192,9 @@ def _new_receipt(
         token_address=log.token_address,
         sender=log.sender,
         recipient=log.recipient,
-        amount=Atomic(log.amount_atomic),
+        amount_atomic=Atomic(log.amount_atomic),
         block_number=block.number,
         block_hash=block.hash,
         status=lifecycle.RECEIPT.step(None, "observe").target,
-        observed_at=now,
+        observed_at_ms=now,
     )

@@ -35,8 +35,8 @@ ONRAMP = OnrampAccount(
     currency="usd",
     destination=OnrampDestination(type="vault", chain_id=8453, asset_symbol="USDC", address="0x1"),
     api_version="2026-09-09",
-    created_at=NOW,
-    updated_at=NOW,
+    created_at_ms=NOW,
+    updated_at_ms=NOW,
 )
 
 
