@@ -98,7 +98,7 @@ def _fill(checkout: Checkout, count: int) -> None:
                         reference=f"order-{number}",
                         status="failed" if number % 1_000 == 0 else "succeeded",
                         escrow_address=f"0x{number:040x}",
-                        created_at=one.created_at - (count - number) * MINUTE,
+                        created_at_ms=one.created_at_ms - (count - number) * MINUTE,
                     )
                 )
 

@@ -195,7 +195,7 @@ def beside_a_hanging_one(make: Callable[[], Transport]) -> tuple[list[float], in
         )
         offset_ms = time.time() * 1_000 - time.monotonic() * 1_000
         others = [event for event in events if event.name in names[1:]]
-        waits = [came[e.id] * 1_000 + offset_ms - e.created_at for e in others if e.id in came]
+        waits = [came[e.id] * 1_000 + offset_ms - e.created_at_ms for e in others if e.id in came]
         threading.Thread(target=worker.stop, daemon=True).start()
         bench.receiver.close()
         worker.stop()

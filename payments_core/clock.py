@@ -23,6 +23,7 @@ DAY = 24 * HOUR
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_MILLISECOND = timedelta(milliseconds=1)
 _FINER_DIGITS = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
 
 MAX_CLOCK_SKEW_MS = 2_500
@@ -117,6 +118,16 @@ def format_iso_or_none(instant: Instant | None) -> str | None:
     return None if instant is None else format_iso(instant)
 
 
+def to_datetime(instant: Instant) -> datetime:
+    """An instant as an aware datetime in UTC."""
+    return _EPOCH + instant * _MILLISECOND
+
+
+def from_datetime(moment: datetime) -> Instant:
+    """The instant of an aware datetime; time within a millisecond is cut off."""
+    return (moment - _EPOCH) // _MILLISECOND
+
+
 def parse_iso(text: str) -> Instant:
     """The instant that an ISO 8601 text with a zone names; ValueError for any other text.
 
@@ -136,9 +147,14 @@ def parse_bound(text: str) -> Instant:
     return instant + (rest > 0 or _FINER_DIGITS.search(text) is not None)
 
 
-def parse_bound_or_none(text: str | None) -> Instant | None:
-    """`parse_bound`, or None without a text."""
-    return None if text is None else parse_bound(text)
+def bound_of(moment: datetime) -> Instant:
+    """The first instant that is not before an aware datetime, as `parse_bound` has it."""
+    return -((_EPOCH - moment) // _MILLISECOND)
+
+
+def parse_bound_or_none(text: str | None) -> datetime | None:
+    """`parse_bound` as a datetime, or None without a text."""
+    return None if text is None else to_datetime(parse_bound(text))
 
 
 def _parse_microseconds(text: str) -> int:

@@ -103,23 +103,7 @@ class PaymentsService:
         networks: Networks | None = None,
         waits: Waits = NO_WAITS,
     ) -> None:
-        require_passed(
-            {
-                "storage": storage,
-                "key_ring": key_ring,
-                "settings": settings,
-                "chains": chains,
-                "sandbox_chains": sandbox_chains,
-                "clock": clock,
-                "transport": transport,
-                "resolver": resolver,
-                "kyc": kyc,
-                "bank": bank,
-                "pricing": pricing,
-                "router": router,
-                "telemetry": telemetry,
-            }
-        )
+        require_passed(locals())  # which are the arguments, as long as nothing else is set
         require_plain_function(entropy, "entropy")
         self.settings = settings = settings or Settings()
         own_clock = SystemClock() if clock is None else None

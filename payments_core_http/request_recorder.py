@@ -184,7 +184,7 @@ def _describe(ended: _EndedRequest) -> LoggedRequest:
     request = ended.request
     return LoggedRequest(
         id=request.id,
-        at=ended.at,
+        at_ms=ended.at,
         method=request.method,
         # Redacted first: half of a secret that is cut in two would not be recognized.
         path=_cut(redact(_decode(ended.path)), MAX_PATH_CHARACTERS),

@@ -33,7 +33,7 @@ def challenge_text(challenge: WalletChallenge, service: str, app: str, networks:
             f"Wallet: {wallet}",
             *on_chain,
             f"Nonce: {challenge.nonce}",
-            f"Expires: {format_iso(challenge.expires_at)}",
+            f"Expires: {format_iso(challenge.expires_at_ms)}",
         )
     )
 

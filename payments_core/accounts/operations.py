@@ -157,8 +157,8 @@ class Accounts:
                 settlement=new.settlement,
                 metadata=new.metadata,
                 wallet_count=len(wallets),
-                created_at=now,
-                updated_at=now,
+                created_at_ms=now,
+                updated_at_ms=now,
             )
             made = [
                 new_vault(chain, authority.partition, account.id, id_sequence, now=now)
@@ -172,7 +172,7 @@ class Accounts:
                     address=wallet.address,
                     label=wallet.label,
                     ordinal=ordinal,
-                    created_at=now,
+                    created_at_ms=now,
                 )
                 for ordinal, wallet in enumerate(wallets)
             )
@@ -367,7 +367,7 @@ class Accounts:
             # As documents: in Python 1 equals True, but in metadata they differ.
             if documents.encode(changed) == documents.encode(account):
                 return Decision(evolve(details, account=account))
-            changed = evolve(changed, updated_at=now)
+            changed = evolve(changed, updated_at_ms=now)
             capabilities = Decision(details.activations)
             if changed.status != account.status:
                 capabilities = decide_suspension(tx, details.activations, changed, now=now)

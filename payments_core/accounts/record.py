@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, ClassVar, Literal
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.networks import ChainType
 from payments_core.storage.records import Collection, Index, Record, Unique
 
@@ -51,9 +53,7 @@ class Account(Record):
             Unique("external_user", ("external_user_id",)),
             Unique("username", ("username_key",)),
         ),
-        schema=3,
-        upgrades={1: dict, 2: dict},
-        oldest_reader=1,
+        schema=4,
     )
 
     external_user_id: str
@@ -70,8 +70,11 @@ class Account(Record):
     onramp_count: int = 0
     labels: tuple[str, ...] = ()
     metadata: Mapping[str, Any] | None = None
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def payment_address(self) -> str | None:
@@ -112,25 +115,26 @@ class Wallet(Record):
             Unique("address_of_account", ("account_id", "chain_type", "address")),
             Unique("verified_address", ("verified_address",)),
         ),
-        schema=2,
-        upgrades={1: dict},
-        oldest_reader=1,
+        schema=3,
     )
 
     account_id: str
     chain_type: ChainType
     address: str
     label: str | None = None
-    verified_at: Instant | None = None
+    verified_at_ms: Instant | None = None
     key_proof: bool = False
     contract_chains: tuple[int, ...] = ()
     ordinal: int = 0
-    created_at: Instant
+    created_at_ms: Instant
+
+    verified_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("verified_at_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
     @property
     def verified(self) -> bool:
         """Whether the account has proven to control it, by its key or on a chain."""
-        return self.verified_at is not None
+        return self.verified_at_ms is not None
 
     @property
     def is_verified_everywhere(self) -> bool:
@@ -149,9 +153,11 @@ class Wallet(Record):
         return self.key_proof or chain_id in self.contract_chains
 
     @property
-    def updated_at(self) -> Instant:
+    def updated_at_ms(self) -> Instant:
         """When it last changed: only a proof changes it."""
-        return self.created_at if self.verified_at is None else self.verified_at
+        return self.created_at_ms if self.verified_at_ms is None else self.verified_at_ms
+
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def verified_address(self) -> str | None:
@@ -172,12 +178,15 @@ class WalletProof(Record):
         "wallet_proofs",
         columns={"address": str},
         indexes=(Index("by_address", key=("address",)),),
+        schema=2,
     )
 
     address: str
     chain_id: int
     account_id: str
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -191,9 +200,7 @@ class WalletChallenge(Record):
         "wallet_challenges",
         columns={"account_id": str, "expires_at": int},
         indexes=(Index("by_account", key=("account_id",), order=("expires_at",)),),
-        schema=2,
-        upgrades={1: dict},
-        oldest_reader=1,
+        schema=3,
     )
 
     account_id: str
@@ -202,9 +209,13 @@ class WalletChallenge(Record):
     chain_id: int | None = None
     nonce: str
     message: str
-    created_at: Instant
-    expires_at: Instant
-    used_at: Instant | None = None
+    created_at_ms: Instant
+    expires_at_ms: Instant
+    used_at_ms: Instant | None = None
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    expires_at: ClassVar[FieldView[datetime]] = instant_view("expires_at_ms")
+    used_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("used_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -214,10 +225,12 @@ class SignedMessage(Record):
     It is kept permanently: the text does not expire, and its signature works once.
     """
 
-    collection: ClassVar[Collection] = Collection("signed_messages")
+    collection: ClassVar[Collection] = Collection("signed_messages", schema=2)
 
     account_id: str
-    used_at: Instant
+    used_at_ms: Instant
+
+    used_at: ClassVar[FieldView[datetime]] = instant_view("used_at_ms")
 
 
 def address_key(chain_type: ChainType, address: str) -> str:

@@ -40,7 +40,7 @@ def decide_link(
         raise ResourceConflict(f"An account has at most {MAX_WALLETS} wallets.")
     wallet = proven if known is None else _add_proof(known, proven)
     count = account.wallet_count + (1 if known is None else 0)
-    changed = evolve(account, wallet_count=count, updated_at=proven.created_at)
+    changed = evolve(account, wallet_count=count, updated_at_ms=proven.created_at_ms)
     # A taken unique key means that a find was stale: look again.
     return Decision(
         wallet,
@@ -57,7 +57,7 @@ def decide_unlink(
     wallet = tx.get(Wallet, wallet_id, for_update=True)
     if wallet is None or wallet.account_id != account.id:
         raise NotFound("wallet")
-    changed = evolve(account, wallet_count=account.wallet_count - 1, updated_at=now)
+    changed = evolve(account, wallet_count=account.wallet_count - 1, updated_at_ms=now)
     proofs = (_lock_proof(tx, wallet.address, chain_id) for chain_id in wallet.contract_chains)
     return Decision(
         wallet,
@@ -77,7 +77,7 @@ def _add_proof(known: Wallet, proven: Wallet) -> Wallet:
     chains = dict.fromkeys((*known.contract_chains, *proven.contract_chains))
     return evolve(
         known,
-        verified_at=proven.verified_at,
+        verified_at_ms=proven.verified_at_ms,
         key_proof=known.key_proof or proven.key_proof,
         contract_chains=tuple(chains),
         label=proven.label or known.label,
@@ -118,7 +118,7 @@ def _claim_chains(tx: Transaction, proven: Wallet) -> tuple[WalletProof, ...]:
             address=proven.address,
             chain_id=chain_id,
             account_id=proven.account_id,
-            created_at=proven.created_at,
+            created_at_ms=proven.created_at_ms,
         )
         for chain_id in proven.contract_chains
         if _lock_proof(tx, proven.address, chain_id) is None

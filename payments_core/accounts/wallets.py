@@ -135,8 +135,8 @@ class Wallets:
                 chain_id=chain_id,
                 nonce=nonce,
                 message="",
-                created_at=now,
-                expires_at=now + CHALLENGE_TTL_MS,
+                created_at_ms=now,
+                expires_at_ms=now + CHALLENGE_TTL_MS,
             )
             app_name = authority.environment.app_name
             text = challenge_text(unsaid, self._service_name, app_name, self._networks)
@@ -185,13 +185,13 @@ class Wallets:
                 chain_type=challenge.chain_type,
                 address=challenge.address,
                 label=label,
-                verified_at=now,
+                verified_at_ms=now,
                 key_proof=proof.by_key,
                 contract_chains=proof.chain_ids,
-                created_at=now,
+                created_at_ms=now,
             )
             link = decide_link(tx, authority, account, proven)
-            used = evolve(challenge, used_at=now)
+            used = evolve(challenge, used_at_ms=now)
             return evolve(link, replaces=(*link.replaces, used))
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
@@ -237,17 +237,17 @@ class Wallets:
                 raise ActionAlreadyUsed("message")
             if isinstance(proof, PaymentsError):
                 raise proof
-            used = SignedMessage(id=used_id, account_id=account_id, used_at=now)
+            used = SignedMessage(id=used_id, account_id=account_id, used_at_ms=now)
             proven = Wallet(
                 id=id_sequence.issue("wallet"),
                 account_id=account_id,
                 chain_type=wallet.chain_type,
                 address=wallet.address,
                 ordinal=account.wallet_count,
-                verified_at=now,
+                verified_at_ms=now,
                 key_proof=proof.by_key,
                 contract_chains=proof.chain_ids,
-                created_at=now,
+                created_at_ms=now,
             )
             link = decide_link(tx, authority, account, proven)
             rows = {one.id: one for one in details.wallets} | {link.result.id: link.result}
@@ -351,7 +351,7 @@ class Wallets:
 
 
 def _may_answer(challenge: WalletChallenge, account_id: str, now: Instant) -> bool:
-    fresh = challenge.used_at is None and now < challenge.expires_at
+    fresh = challenge.used_at_ms is None and now < challenge.expires_at_ms
     return fresh and challenge.account_id == account_id
 
 
@@ -369,10 +369,10 @@ def _lock_usable_challenge(
     challenge = tx.get(WalletChallenge, id, for_update=True)
     if challenge is None or challenge.account_id != account_id:
         raise NotFound("wallet challenge")
-    if challenge.used_at is not None:
+    if challenge.used_at_ms is not None:
         raise ActionAlreadyUsed("challenge")
-    if now >= challenge.expires_at:
-        raise ActionExpired(challenge.expires_at, "challenge")
+    if now >= challenge.expires_at_ms:
+        raise ActionExpired(challenge.expires_at_ms, "challenge")
     return challenge
 
 

@@ -7,13 +7,15 @@ money of an incoming transfer leaves the bank once: it is delivered as stablecoi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, runtime_checkable
+from datetime import datetime
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import attrs
 
 from payments_core.banks.port import MAX_NOTICES
 from payments_core.banks.return_codes import HolderType
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 
 IncomingRail = Literal["ach_push", "wire"]
 INCOMING_RAILS: tuple[IncomingRail, ...] = ("ach_push", "wire")
@@ -68,9 +70,12 @@ class IncomingTransfer:
     status: IncomingStatus
     sender_name: str | None = attrs.field(default=None, repr=False)
     reference: str | None = None
-    expected_at: Instant | None = None
-    received_at: Instant | None = None
+    expected_at_ms: Instant | None = None
+    received_at_ms: Instant | None = None
     reason: str | None = None
+
+    expected_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("expected_at_ms")
+    received_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("received_at_ms")
 
 
 @attrs.frozen(kw_only=True)
@@ -104,7 +109,9 @@ class IncomingNotice:
     id: str
     incoming_id: str
     account_key: str | None
-    occurred_at: Instant
+    occurred_at_ms: Instant
+
+    occurred_at: ClassVar[FieldView[datetime]] = instant_view("occurred_at_ms")
 
 
 @attrs.frozen(kw_only=True)

@@ -53,9 +53,7 @@ class NoticeReaderState(Record):
     in it.
     """
 
-    collection: ClassVar[Collection] = Collection(
-        "notice_readers", schema=2, upgrades={1: dict}, oldest_reader=1
-    )
+    collection: ClassVar[Collection] = Collection("notice_readers", schema=2, oldest_reader=1)
 
     pause_ms: int = POLL_MS
     wakes: int = 0

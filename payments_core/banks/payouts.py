@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
-from typing import Literal
+from datetime import date, datetime
+from typing import ClassVar, Literal
 
 import attrs
 
 from payments_core.banks.rails import Rail
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 
 BankPayoutStatus = Literal["submitted", "settled", "returned"]
 
@@ -26,8 +27,12 @@ class BankPayout:
     status: BankPayoutStatus
     rail: Rail
     amount_cents: int
-    submitted_at: Instant
+    submitted_at_ms: Instant
     settles_on: date
-    settled_at: Instant | None = None
-    returned_at: Instant | None = None
+    settled_at_ms: Instant | None = None
+    returned_at_ms: Instant | None = None
     return_code: str | None = None
+
+    submitted_at: ClassVar[FieldView[datetime]] = instant_view("submitted_at_ms")
+    settled_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("settled_at_ms")
+    returned_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("returned_at_ms")

@@ -7,7 +7,8 @@ the key makes a request safe to repeat. Each kind of request has its own space o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from datetime import datetime
+from typing import ClassVar, Literal, Protocol
 
 import attrs
 
@@ -17,6 +18,7 @@ from payments_core.banks.return_codes import HolderType
 from payments_core.banks.reviews import BankCapability, BankReview
 from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view
 
 BankAccountType = Literal["checking", "savings"]
 
@@ -112,7 +114,9 @@ class BankNotice:
     id: str
     payout_key: str
     status: BankPayoutStatus
-    occurred_at: Instant
+    occurred_at_ms: Instant
+
+    occurred_at: ClassVar[FieldView[datetime]] = instant_view("occurred_at_ms")
 
 
 class Bank(Protocol):

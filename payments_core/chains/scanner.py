@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
@@ -25,6 +26,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.recurring import ensure_recurring
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     DIRECTORY,
@@ -71,18 +73,18 @@ class ScanCursor(Record):
     digests of our transfers in the scanned blocks above it.
     """
 
-    collection: ClassVar[Collection] = Collection(
-        "scan_cursors", schema=3, upgrades={1: dict, 2: dict}, oldest_reader=1
-    )
+    collection: ClassVar[Collection] = Collection("scan_cursors", schema=4)
 
     chain_id: int
     ring: tuple[tuple[int, str], ...]
     pause_ms: int = POLL_MS
     span: int | None = None
-    scanned_at: Instant = 0
+    scanned_at_ms: Instant = 0
     final_height: int = -1
     final_time: Instant = 0
     found: BlockDigests = ()
+
+    scanned_at: ClassVar[FieldView[datetime]] = instant_view("scanned_at_ms")
 
     @property
     def tip(self) -> int:
@@ -292,7 +294,7 @@ class Scanner:
             ring=_extend_ring(kept, landmarks),
             pause_ms=pause_ms,
             span=_next_span(chain, span, blocks, len(everybody)),
-            scanned_at=scanned_at,
+            scanned_at_ms=scanned_at,
             found=merge_digests(cursor.found, tip, transfers, noted.final_height),
         )
         self._telemetry.record_scan(chain.chain_id, last, heads.latest.number)

@@ -10,12 +10,15 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from datetime import datetime
+from typing import ClassVar
 
 import attrs
 import msgspec
 
 from payments_core.clock import Instant
 from payments_core.credentials.keyring import KeyRing, SealBroken
+from payments_core.field_views import FieldView, instant_view
 
 CLIENT_SESSION_PREFIX = "cst_"
 ACCESS_PREFIX = "cat_"
@@ -42,7 +45,9 @@ class Claims:
     environment_id: str
     subject: str
     api_version: str
-    expires_at: Instant
+    expires_at_ms: Instant
+
+    expires_at: ClassVar[FieldView[datetime]] = instant_view("expires_at_ms")
 
 
 class Tokens:
@@ -84,7 +89,7 @@ class Tokens:
 
 def _pack(claims: Claims) -> bytes:
     # `attrs.astuple` takes as long as the encryption.
-    known = (claims.environment_id, claims.subject, claims.api_version, claims.expires_at)
+    known = (claims.environment_id, claims.subject, claims.api_version, claims.expires_at_ms)
     return msgspec.json.encode(known)
 
 

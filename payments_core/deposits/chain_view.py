@@ -59,7 +59,7 @@ def incoming_transfer_of(
     return IncomingTransfer(
         asset=asset,
         is_misdirected=not networks.is_credited(asset),
-        amount=Atomic(log.amount_atomic),
+        amount_atomic=Atomic(log.amount_atomic),
         sender=log.sender,
         address=log.recipient,
         transaction_hash=transaction_hash,

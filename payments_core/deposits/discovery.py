@@ -259,7 +259,7 @@ def _watch_job(deposit_id: str, now: Instant) -> NewJob:
 
 def _choose_address(chain_id: int, issued: Sequence[AnyDepositAddress]) -> AnyDepositAddress:
     """The row of that chain, or else the row that was issued first."""
-    return min(issued, key=lambda row: (row.chain_id != chain_id, row.created_at, row.id))
+    return min(issued, key=lambda row: (row.chain_id != chain_id, row.created_at_ms, row.id))
 
 
 def _find_deposit(snapshot: Snapshot, incoming: IncomingTransfer) -> Deposit | None:

@@ -118,7 +118,7 @@ class IncomingTransfer:
 
     asset: Asset
     is_misdirected: bool
-    amount: Atomic
+    amount_atomic: Atomic
     sender: str
     address: str
     transaction_hash: str
@@ -135,7 +135,7 @@ def apply_trigger(deposit: Deposit, trigger: str, *, now: Instant, **changes: An
         deposit,
         status=row.target,
         status_version=deposit.status_version + 1,
-        updated_at=now,
+        updated_at_ms=now,
         **changes,
     )
     return Step(after, _build_event(row.emits, after))
@@ -158,7 +158,7 @@ def detect(
         deposit_address_id=address.id,
         chain_id=incoming.asset.chain_id,
         **_token_fields(incoming),
-        amount=incoming.amount,
+        amount_atomic=incoming.amount_atomic,
         sender=incoming.sender,
         address=incoming.address,
         transaction_hash=incoming.transaction_hash,
@@ -171,8 +171,8 @@ def detect(
         returned_from=find_returned_transfer(address),
         external_user_id=external_user_id,
         api_version=api_version,
-        created_at=now,
-        updated_at=now,
+        created_at_ms=now,
+        updated_at_ms=now,
     )
     return Step(deposit, _build_event(row.emits, deposit))
 
@@ -188,9 +188,9 @@ def _token_fields(incoming: IncomingTransfer) -> dict[str, Any]:
 
 def is_same(deposit: Deposit, incoming: IncomingTransfer) -> bool:
     """Whether the chain still shows the deposit's transfer, in any block."""
-    return (deposit.asset, deposit.amount, deposit.sender) == (
+    return (deposit.asset, deposit.amount_atomic, deposit.sender) == (
         incoming.asset,
-        incoming.amount,
+        incoming.amount_atomic,
         incoming.sender,
     )
 
@@ -200,7 +200,7 @@ def with_location(deposit: Deposit, incoming: IncomingTransfer) -> Deposit:
     return evolve(
         deposit,
         **_token_fields(incoming),
-        amount=incoming.amount,
+        amount_atomic=incoming.amount_atomic,
         sender=incoming.sender,
         log_index=incoming.log_index,
         block_number=incoming.block_number,
@@ -210,7 +210,7 @@ def with_location(deposit: Deposit, incoming: IncomingTransfer) -> Deposit:
 
 def confirm(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposit]:
     """Final; `sweep_id` is the transfer that brings it to the vault."""
-    return apply_trigger(deposit, "confirm", now=now, sweep_id=sweep_id, confirmed_at=now)
+    return apply_trigger(deposit, "confirm", now=now, sweep_id=sweep_id, confirmed_at_ms=now)
 
 
 def reject(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
@@ -230,7 +230,7 @@ def report_again(deposit: Deposit, sent_back: SentBack, *, now: Instant) -> Step
 
 def settle(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
     """In the vault."""
-    return apply_trigger(deposit, "settle", now=now, settled_at=now)
+    return apply_trigger(deposit, "settle", now=now, settled_at_ms=now)
 
 
 def reorg(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
@@ -247,7 +247,7 @@ def reorg(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
         sent_back=sent_back,
         block_hash=None,
         sweep_id=None,
-        confirmed_at=None,
+        confirmed_at_ms=None,
     )
 
 
@@ -263,7 +263,7 @@ def fail(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
 
 def reverse_settlement(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
     """Out of the vault again: the sweep was undone beyond finality, and failed permanently."""
-    return apply_trigger(deposit, "sweep_reorged", now=now, failure=reason, settled_at=None)
+    return apply_trigger(deposit, "sweep_reorged", now=now, failure=reason, settled_at_ms=None)
 
 
 def retry_sweep(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposit]:
@@ -283,7 +283,7 @@ def _build_event(name: str | None, deposit: Deposit) -> tuple[NewEvent, ...]:
         "chainId": deposit.chain_id,
         "assetSymbol": deposit.asset_symbol,
         "tokenAddress": deposit.asset.address,
-        "amountAtomic": str(deposit.amount),
+        "amountAtomic": str(deposit.amount_atomic),
         "from": deposit.sender,
         "transactionHash": deposit.transaction_hash,
         "destination": sent_back.destination if sent_back else None,

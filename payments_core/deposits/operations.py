@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Literal
+from datetime import datetime
+from typing import ClassVar, Literal
 
 import attrs
 from msgspec import UNSET, UnsetType
@@ -41,6 +42,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.port import Page, Position, Transaction
 from payments_core.storage.reads import Get
 from payments_core.tenants.authorization import Authority, require_standard_key
@@ -67,8 +69,10 @@ class DepositCheck:
     __repr__ = brief_repr
 
     account_id: str
-    checked_at: Instant
+    checked_at_ms: Instant
     deposits: tuple[Deposit, ...]
+
+    checked_at: ClassVar[FieldView[datetime]] = instant_view("checked_at_ms")
 
 
 @attrs.frozen
@@ -78,7 +82,7 @@ class _SweepRetry:
     deposit: Deposit
     incoming: IncomingTransfer
     vault: str
-    amount: int
+    amount_atomic: int
 
 
 class Deposits:
@@ -144,7 +148,7 @@ class Deposits:
                 chain_id=chain_id,
                 chain_type=chain.chain_type,
                 address=chain.derive(spec),
-                created_at=now,
+                created_at_ms=now,
             )
             return Decision(IssuedAddress(issued, is_new=True), inserts=(issued,))
 
@@ -308,7 +312,7 @@ class Deposits:
         Raises DependencyFailed.
         """
         if deposit.contract.kind != "deposit":
-            return deposit.amount
+            return deposit.amount_atomic
         try:
             with self._calls.acquire("chain", partition):
                 seen = observe_deposit(chain, deposit, self._networks)
@@ -365,14 +369,14 @@ def _find_sweepable(chain: Chain, deposit: Deposit, height: int) -> int:
     Raises ChainUnavailable.
     """
     if deposit.contract.kind != "deposit":
-        return deposit.amount
-    return find_left(chain, deposit, height) or deposit.amount
+        return deposit.amount_atomic
+    return find_left(chain, deposit, height) or deposit.amount_atomic
 
 
 def _retry_sweep(partition: str, retry: _SweepRetry, id: str, now: Instant) -> Decision[Deposit]:
     """Another sweep of the same deposit: the failed one is final, and moved nothing."""
     deposit = lifecycle.with_location(retry.deposit, retry.incoming)
-    outgoing: OutboundTransfer = new_sweep(deposit, id, retry.vault, retry.amount, now=now)
+    outgoing: OutboundTransfer = new_sweep(deposit, id, retry.vault, retry.amount_atomic, now=now)
     job = send_job(SWEEP, partition, outgoing, now)
     again = lifecycle.retry_sweep(deposit, id, now=now)
     return again.as_decision(again.record).merge(Decision(None, inserts=(outgoing,), jobs=(job,)))

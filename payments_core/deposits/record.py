@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
@@ -10,6 +11,7 @@ from payments_core.chains.judge import Reason
 from payments_core.chains.outbox.record import ReturnAddress
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, amount_view, instant_view, optional_instant_view
 from payments_core.misdirected.record import SentBack
 from payments_core.money import Atomic, atomic
 from payments_core.networks import Asset, ChainType, pin_token, shipped_networks
@@ -34,13 +36,16 @@ class DepositAddress(Record):
         indexes=(Index("by_account", key=("account_id",), order=("created_at",)),),
         uniques=(Unique("account_chain", ("account_id", "chain_id")),),
         lookups=(Lookup("by_address", ("address",)),),
+        schema=2,
     )
 
     account_id: str
     chain_id: int
     chain_type: ChainType
     address: str
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 AnyDepositAddress = DepositAddress | ReturnAddress
@@ -93,9 +98,8 @@ class Deposit(Record):
         ),
         uniques=(Unique("log", _LOG),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),
-        schema=4,
-        upgrades={1: dict, 2: dict, 3: _pin_token},
-        oldest_reader=1,
+        schema=5,
+        upgrades={4: _pin_token},
     )
 
     account_id: str
@@ -105,7 +109,7 @@ class Deposit(Record):
     token_address: str
     decimals: int
     is_misdirected: bool = False
-    amount: Atomic = attrs.field(converter=atomic)
+    amount_atomic: Atomic = attrs.field(converter=atomic)
     sender: str
     address: str
     transaction_hash: str
@@ -123,10 +127,16 @@ class Deposit(Record):
     returned_from: str | None = None
     external_user_id: str
     api_version: str
-    created_at: Instant
-    updated_at: Instant
-    confirmed_at: Instant | None = None
-    settled_at: Instant | None = None
+    created_at_ms: Instant
+    updated_at_ms: Instant
+    confirmed_at_ms: Instant | None = None
+    settled_at_ms: Instant | None = None
+
+    amount: ClassVar[FieldView[str]] = amount_view("amount_atomic")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
+    confirmed_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("confirmed_at_ms")
+    settled_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("settled_at_ms")
 
     @property
     def asset(self) -> Asset:

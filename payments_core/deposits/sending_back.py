@@ -80,7 +80,7 @@ def decide_return(
         swept_by=swept_by,
         continues_as=id_sequence.issue("out") if needs_vault else None,
     )
-    amount = left if needs_vault else deposit.amount
+    amount = left if needs_vault else deposit.amount_atomic
     return _send(partition, deposit, begun, vault, amount, now=now)
 
 
@@ -104,7 +104,7 @@ def _send(
         now=now,
         funded_by=sent_back.swept_by,
     )
-    after = evolve(deposit, sent_back=sent_back, updated_at=now)
+    after = evolve(deposit, sent_back=sent_back, updated_at_ms=now)
     job = send_job(SEND_BACK, partition, outgoing, now)
     return Decision(after, inserts=(outgoing,), replaces=(after,), jobs=(job,))
 
@@ -197,7 +197,7 @@ class DepositReturnOwner:
                 transaction_hash=None,
             )
             return Decision(None).merge(
-                _send(facts.partition, locked, swept, facts.address, locked.amount, now=now)
+                _send(facts.partition, locked, swept, facts.address, locked.amount_atomic, now=now)
             )
         done = lifecycle.apply_trigger(sent_back, "confirm", transaction_hash=outcome.hash)
         written = deposits.note_sent_back(locked, done, now=now).as_decision()
@@ -231,7 +231,7 @@ class DepositReturnOwner:
 
 
 def _write(deposit: Deposit, sent_back: SentBack, now: Instant) -> Decision[None]:
-    return Step(evolve(deposit, sent_back=sent_back, updated_at=now)).as_decision()
+    return Step(evolve(deposit, sent_back=sent_back, updated_at_ms=now)).as_decision()
 
 
 def _lock_deposit(tx: Transaction, deposit_id: str) -> Deposit:

@@ -56,7 +56,7 @@ def new_sweep(
         deposit.id,
         source=deposit.contract,
         recipient=vault,
-        amount=deposit.amount if amount is None else amount,
+        amount=deposit.amount_atomic if amount is None else amount,
         now=now,
     )
 
@@ -70,7 +70,7 @@ def find_left(chain: Chain, deposit: Deposit, height: int) -> int:
     held = chain.balances(deposit.asset.address, [deposit.address])
     if held.height < height:
         raise ChainUnavailable("the node is behind the node that answered before")
-    return min(held.amounts[deposit.address], deposit.amount)
+    return min(held.amounts[deposit.address], deposit.amount_atomic)
 
 
 class SweepOwner:

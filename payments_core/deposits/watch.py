@@ -118,7 +118,7 @@ def apply_observation(
         stopped = _withdraw_unsigned(tx, current)
         if _is_beyond_reorg(current, stopped):
             return _stop_watching(current)
-        outcome = outcome.merge(_note_return(current, -current.amount, now))
+        outcome = outcome.merge(_note_return(current, -current.amount_atomic, now))
         step = step.then(lifecycle.reorg, now=now)
     if observation.incoming is not None and _is_marked_reorged(step.record):
         step = step.then(lifecycle.reappear, observation.incoming, now=now)
@@ -134,7 +134,7 @@ def apply_observation(
         sweep = send_job(SWEEP, partition, outgoing, now)
         outcome = outcome.merge(
             Decision(None, inserts=(outgoing,), jobs=(sweep,)),
-            _note_return(step.record, step.record.amount, now),
+            _note_return(step.record, step.record.amount_atomic, now),
         )
     next_run_at = _next_watch_at(step.record, observation, scanned, now=now)
     after = evolve(step.record, watched=next_run_at is not None)
@@ -165,7 +165,7 @@ def _label_account(tx: Transaction, account_id: str, now: Instant) -> Decision[N
     if MISDIRECTED in account.labels:
         return Decision(None)
     labels = (*account.labels, MISDIRECTED)
-    return Decision(None, replaces=(evolve(account, labels=labels, updated_at=now),))
+    return Decision(None, replaces=(evolve(account, labels=labels, updated_at_ms=now),))
 
 
 def _is_reorged(deposit: Deposit, observation: DepositObservation) -> bool:

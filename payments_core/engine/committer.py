@@ -261,7 +261,7 @@ class Committer:
             [stored] = self._storage.fetch(authority.partition, read)
         except StorageUnavailable as error:
             raise Unavailable() from error
-        if stored is not None and stored.expires_at > self._clock.now():
+        if stored is not None and stored.expires_at_ms > self._clock.now():
             raise idempotent.replay(stored, self._key_ring)
 
     def _require_no_response(self, tx: Transaction, idempotent: IdempotentRequest) -> None:
@@ -269,7 +269,7 @@ class Committer:
         stored = tx.get(StoredResponse, idempotent.id)
         if stored is None:
             return
-        if stored.expires_at > self._clock.now():
+        if stored.expires_at_ms > self._clock.now():
             raise idempotent.replay(stored, self._key_ring)
         tx.delete(stored)
 

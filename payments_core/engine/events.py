@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 import attrs
 import msgspec
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.records import Collection, Index, Record
 
 
@@ -395,11 +397,14 @@ class Event(Record):
             Index("newest", order=("created_at",), descending=True),
             Index("by_account", key=("account_id",), order=("created_at",), descending=True),
         ),
+        schema=2,
     )
 
     name: str
     api_version: str
-    created_at: Instant
+    created_at_ms: Instant
     payload: Mapping[str, Any]
     account_id: str | None = None
     external_user_id: str | None = None
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")

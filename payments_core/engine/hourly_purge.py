@@ -86,7 +86,9 @@ class HourlyPurge:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             found = [tx.get(StoredResponse, old.id, for_update=True) for old in page.records]
             # Its key may have been used again meanwhile.
-            over = tuple(response for response in found if response and response.expires_at <= now)
+            over = tuple(
+                response for response in found if response and response.expires_at_ms <= now
+            )
             return Decision(None, deletes=over)
 
         if page.records:

@@ -48,7 +48,7 @@ def build_event(new_event: NewEvent, id: str, now: Instant) -> Event:
         id=id,
         name=new_event.name,
         api_version=new_event.api_version,
-        created_at=now,
+        created_at_ms=now,
         payload=new_event.payload,
         account_id=new_event.account_id,
         external_user_id=new_event.external_user_id,

@@ -141,7 +141,7 @@ class DamagedRows:
                 row_version=row.version,
                 action=action,
                 document_sha256=hashlib.sha256(encode_body(row)).hexdigest(),
-                created_at=now,
+                created_at_ms=now,
             )
             return Decision(note, inserts=(note,)).merge(change)
 

@@ -40,7 +40,7 @@ def _find_paid(storage: Storage, progress: Progress | None) -> Iterator[tuple[st
         if refund.record.status == "succeeded" and refund.record.vault_id is not None:
             yield refund.partition, refund.record.vault_id
     for payment in scan_all(storage, Payment, progress=progress):
-        if payment.record.succeeded_at is not None and payment.record.source is not None:
+        if payment.record.succeeded_at_ms is not None and payment.record.source is not None:
             yield payment.partition, payment.record.source.vault_id
 
 
@@ -53,7 +53,7 @@ def _mark(ports: Ports, partition: str, vault_id: str) -> bool:
         vault = tx.get(Vault, vault_id, for_update=True)
         if vault is None or vault.status == "deployed":
             return Decision(False)
-        paid = evolve(vault, status="deployed", updated_at=ports.clock.now())
+        paid = evolve(vault, status="deployed", updated_at_ms=ports.clock.now())
         return Decision(True, replaces=(paid,))
 
     return ports.committer.commit(WorkerAuthority(partition, "upkeep"), decide)

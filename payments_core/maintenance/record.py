@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar, Literal
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.records import Collection, Record
 
 
@@ -30,14 +32,16 @@ class RowRepair(Record):
     `document_sha256` is of the previous document, which the command printed.
     """
 
-    collection: ClassVar[Collection] = Collection("row_repairs")
+    collection: ClassVar[Collection] = Collection("row_repairs", schema=2)
 
     table: str
     row_id: str
     row_version: int
     action: RowRepairAction
     document_sha256: str
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 COUNT_ID = "stored_bytes"
@@ -51,9 +55,11 @@ class StorageCount(Record):
     or at its beginning. A count that has ended has no `kind`.
     """
 
-    collection: ClassVar[Collection] = Collection("storage_counts")
+    collection: ClassVar[Collection] = Collection("storage_counts", schema=2)
 
-    began_at: Instant
+    began_at_ms: Instant
     kind: str | None
     after: str | None = None
     bytes: int = 0
+
+    began_at: ClassVar[FieldView[datetime]] = instant_view("began_at_ms")

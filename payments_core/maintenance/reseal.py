@@ -14,7 +14,8 @@ from __future__ import annotations
 import base64
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic
+from datetime import datetime
+from typing import Any, ClassVar, Generic
 
 import attrs
 
@@ -26,6 +27,7 @@ from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredResponse
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.onramps.record import ONRAMP_NUMBER_SEAL, OnrampAccount
 from payments_core.payments.links import LINK_DIGEST, LINK_SEAL
 from payments_core.payments.record import Payment, PaymentLink
@@ -115,8 +117,11 @@ class KeyOnOldDigest:
     name: str
     kind: str
     master_key: str | None
-    created_at: Instant
-    last_used_at: Instant | None
+    created_at_ms: Instant
+    last_used_at_ms: Instant | None
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    last_used_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("last_used_at_ms")
 
 
 @attrs.frozen
@@ -247,7 +252,9 @@ class Resealer:
         masters: dict[str, set[str | None]] = defaultdict(set)
         for address in scan_all(self._storage, CredentialIndexEntry):
             masters[address.record.key_id].add(address.record.master_key)
-        uses = {use.record.id: use.record.last_used_at for use in scan_all(self._storage, KeyUse)}
+        uses = {
+            use.record.id: use.record.last_used_at_ms for use in scan_all(self._storage, KeyUse)
+        }
         found = []
         for place in scan_all(self._storage, Environment):
             for key in place.record.keys:
@@ -261,7 +268,7 @@ class Resealer:
                             key.name,
                             key.kind,
                             master,
-                            key.created_at,
+                            key.created_at_ms,
                             uses.get(key.id),
                         )
                     )

@@ -133,10 +133,10 @@ class RetentionPurge:
         events_before = now - retention.events_ms
         ended = now - retention.sessions_ms
         asked = now - retention.challenges_ms
-        run.purge_records(ConsoleAction, lambda action: action.created_at < events_before)
-        run.purge_records(DeliveredEvents, lambda marks: marks.updated_at < events_before)
-        run.purge_records(WalletChallenge, lambda challenge: challenge.expires_at < asked)
-        run.purge_sessions(lambda session: session.expires_at < ended)
+        run.purge_records(ConsoleAction, lambda action: action.created_at_ms < events_before)
+        run.purge_records(DeliveredEvents, lambda marks: marks.updated_at_ms < events_before)
+        run.purge_records(WalletChallenge, lambda challenge: challenge.expires_at_ms < asked)
+        run.purge_sessions(lambda session: session.expires_at_ms < ended)
         run.purge_payments(now - retention.payments_ms, self._key_ring, now=now)
         for environment in scan_all(self._storage, Environment):
             for what, forget, before in (
@@ -251,7 +251,7 @@ class _PurgeRun:
     def purge_responses(self, environment: Environment, now: Instant) -> None:
         """Expired stored answers; the job of each environment does the same."""
         self._purge_oldest(
-            environment.id, StoredResponse, "by_expiry", lambda answer: answer.expires_at <= now
+            environment.id, StoredResponse, "by_expiry", lambda answer: answer.expires_at_ms <= now
         )
 
     def purge_marks(
@@ -262,7 +262,7 @@ class _PurgeRun:
             environment.id,
             DeliveredEvents,
             "by_updated",
-            lambda marks: marks.updated_at < before,
+            lambda marks: marks.updated_at_ms < before,
             max_batches,
         )
 
@@ -311,7 +311,7 @@ class _PurgeRun:
         for number, page in enumerate(pages):
             if number == max_batches:
                 return True
-            old = [event for event in page if event.created_at < before]
+            old = [event for event in page if event.created_at_ms < before]
             over = [event for event in old if event.id not in waiting]
             if over:
                 self._delete(
@@ -405,6 +405,8 @@ def _lock_with_deliveries(
     gone: list[Record] = []
     for event_id, event in present.items():
         deliveries = [stored[id] for id in ids[event_id] if id in stored]
-        if all(one.status not in OPEN_STATUSES and one.updated_at < before for one in deliveries):
+        if all(
+            one.status not in OPEN_STATUSES and one.updated_at_ms < before for one in deliveries
+        ):
             gone += [event, *deliveries]
     return gone

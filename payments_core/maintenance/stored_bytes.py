@@ -72,13 +72,13 @@ class StoredBytesCounter:
         """The count from which to continue; None if the last one ended a moment ago."""
         now, first = self._clock.now(), next(iter(self._kinds))
         if known is None:
-            return StorageCount(id=COUNT_ID, began_at=now, kind=first)
+            return StorageCount(id=COUNT_ID, began_at_ms=now, kind=first)
         if known.kind in self._kinds:
             return known
         # A count that began later than now is of a clock that was set back.
-        if known.kind is None and known.began_at <= now < known.began_at + COUNT_EVERY_MS:
+        if known.kind is None and known.began_at_ms <= now < known.began_at_ms + COUNT_EVERY_MS:
             return None
-        return evolve(known, began_at=now, kind=first, after=None, bytes=0)
+        return evolve(known, began_at_ms=now, kind=first, after=None, bytes=0)
 
     def _measure(self, partition: str, count: StorageCount) -> StorageCount:
         """The count after the next pages."""
@@ -107,7 +107,9 @@ class StoredBytesCounter:
             stored = tx.get(StorageCount, COUNT_ID, for_update=True)
             if (stored.version if stored else 0) != count.version:
                 return Decision(None)  # another worker has counted meanwhile
-            counted = environment and evolve(environment, stored_bytes=count.bytes, counted_at=now)
+            counted = environment and evolve(
+                environment, stored_bytes=count.bytes, counted_at_ms=now
+            )
             return Decision(
                 counted,
                 inserts=(count,) if stored is None else (),

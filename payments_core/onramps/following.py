@@ -206,10 +206,10 @@ class TransferFollower:
         current = tx.get(BankTransaction, transaction_id, for_update=True)
         assert current is not None
         now = self._clock.now()
-        if current.delivery_asked_at is None:
-            asked = evolve(current, delivery_asked_at=now)
+        if current.delivery_asked_at_ms is None:
+            asked = evolve(current, delivery_asked_at_ms=now)
             return Decision(0, replaces=(asked,), next_run_at=now + MIN_DELIVERY_POLL_MS)
-        waited = now - current.delivery_asked_at
+        waited = now - current.delivery_asked_at_ms
         pause_ms = min(max(waited // 8, MIN_DELIVERY_POLL_MS), MAX_DELIVERY_POLL_MS)
         is_late = waited >= LATE_DELIVERY_MS
         return Decision(waited, next_run_at=now + (LOOK_AGAIN_MS if is_late else pause_ms))
@@ -268,7 +268,7 @@ def _join(first: Step[BankTransaction], then: Step[BankTransaction]) -> Step[Ban
 
 def _look_again_at(incoming: IncomingTransfer, now: Instant) -> Instant:
     """When the bank expects a change, if it says; it also reports changes by notices."""
-    expected_at = incoming.expected_at
+    expected_at = incoming.expected_at_ms
     if incoming.status == "scheduled" and expected_at is not None and expected_at > now:
         return min(expected_at, now + MAX_LOOK_PAUSE_MS)
     return now + LOOK_AGAIN_MS

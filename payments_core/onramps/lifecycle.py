@@ -134,10 +134,10 @@ def observe_new(
         reference=incoming.reference,
         status="scheduled",
         status_version=0,
-        expected_at=incoming.expected_at,
+        expected_at_ms=incoming.expected_at_ms,
         api_version=onramp.api_version,
-        created_at=now,
-        updated_at=now,
+        created_at_ms=now,
+        updated_at_ms=now,
     )
     return _take(draft, None, _TRIGGERS[incoming.status], incoming, now=now)
 
@@ -150,7 +150,7 @@ def observe(
     A transaction under our review is `received` at the bank: it waits for us.
     """
     trigger = _TRIGGERS[incoming.status]
-    is_ours = transaction.held_at is not None and incoming.status == "received"
+    is_ours = transaction.held_at_ms is not None and incoming.status == "received"
     if is_ours or not BANK_TRANSACTION.allows(transaction.status, trigger):
         return Step(transaction)
     return _take(transaction, transaction.status, trigger, incoming, now=now)
@@ -166,14 +166,16 @@ def decide_refund(
     transaction: BankTransaction, reason: str, *, now: Instant
 ) -> Step[BankTransaction]:
     """Decide that the transfer is sent back: from now on it is never credited."""
-    return Step(evolve(transaction, disposition="refund", reason=reason, updated_at=now))
+    return Step(evolve(transaction, disposition="refund", reason=reason, updated_at_ms=now))
 
 
 def hold(transaction: BankTransaction, reason: str, *, now: Instant) -> Step[BankTransaction]:
     """Received, and not to be credited now. A transaction already held stays as it is."""
-    if transaction.held_at is not None:
+    if transaction.held_at_ms is not None:
         return Step(transaction)
-    return _change(transaction, transaction.status, "review", now=now, reason=reason, held_at=now)
+    return _change(
+        transaction, transaction.status, "review", now=now, reason=reason, held_at_ms=now
+    )
 
 
 def begin_credit(
@@ -185,7 +187,7 @@ def begin_credit(
     """
     step = _end_review(transaction, now=now)
     after = evolve(
-        step.record, credit_id=credit_id, credits=step.record.credits + 1, updated_at=now
+        step.record, credit_id=credit_id, credits=step.record.credits + 1, updated_at_ms=now
     )
     if not after.books.bank:
         return evolve(step, record=after)
@@ -196,7 +198,7 @@ def begin_credit(
 def submit(transaction: BankTransaction, hash: str, *, now: Instant) -> Step[BankTransaction]:
     """The credit was handed to the chain."""
     return _change(
-        transaction, "received", "submit", now=now, transaction_hash=hash, submitted_at=now
+        transaction, "received", "submit", now=now, transaction_hash=hash, submitted_at_ms=now
     )
 
 
@@ -204,7 +206,7 @@ def settle(transaction: BankTransaction, hash: str, *, now: Instant) -> Step[Ban
     """The credit is final."""
     amount = transaction.amount_atomic
     return _change(
-        transaction, "submitted", "settle", now=now, transaction_hash=hash, settled_at=now
+        transaction, "submitted", "settle", now=now, transaction_hash=hash, settled_at_ms=now
     ).then(_post, "credit", now=now, escrow=-amount, recipient=amount)
 
 
@@ -227,14 +229,14 @@ def reverse_credit(
         now=now,
         reason=reason,
         credit_id=None,
-        settled_at=None,
+        settled_at_ms=None,
     ).then(_post, "credit_reorged", now=now, escrow=amount, recipient=-amount)
 
 
 def _end_review(transaction: BankTransaction, *, now: Instant) -> Step[BankTransaction]:
     if transaction.status != "in_review":
         return Step(transaction)
-    return _change(transaction, "in_review", "receive", now=now, reason=None, held_at=None)
+    return _change(transaction, "in_review", "receive", now=now, reason=None, held_at_ms=None)
 
 
 def _take(
@@ -249,9 +251,9 @@ def _take(
     amount = transaction.amount_atomic
     changes: dict[str, Any] = {"reason": incoming.reason or transaction.reason}
     if trigger == "receive":
-        changes |= {"received_at": incoming.received_at or now, "reason": None}
+        changes |= {"received_at_ms": incoming.received_at_ms or now, "reason": None}
     if trigger == "refund":
-        changes["refunded_at"] = now
+        changes["refunded_at_ms"] = now
     step = _change(transaction, status, trigger, now=now, **changes)
     if trigger == "receive" and not transaction.books.bank:
         return step.then(_post, "arrival", now=now, sender=-amount, bank=amount)
@@ -274,7 +276,7 @@ def _change(
         transaction,
         status=_STATUSES[row.target],
         status_version=transaction.status_version + 1,
-        updated_at=now,
+        updated_at_ms=now,
         **changes,
     )
     payload = {
@@ -305,7 +307,7 @@ def _post(
         number=number,
         cause=cause,
         postings={name: Atomic(amounts[name]) for name in BOOK_ACCOUNTS if amounts.get(name)},
-        created_at=now,
+        created_at_ms=now,
     )
     return Step(evolve(transaction, books=books, entries=number), (), (entry,))
 

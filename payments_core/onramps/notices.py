@@ -154,13 +154,13 @@ class UnmatchedTransfers:
                     rail=shown.rail,
                     amount_cents=shown.amount_cents,
                     status=shown.status,
-                    created_at=now,
-                    updated_at=now,
+                    created_at_ms=now,
+                    updated_at_ms=now,
                 )
                 return Decision(True, inserts=(made,), next_run_at=next_run_at)
             if known.status == shown.status:
                 return Decision(False, next_run_at=next_run_at)
-            after = evolve(known, status=shown.status, updated_at=now)
+            after = evolve(known, status=shown.status, updated_at_ms=now)
             return Decision(True, replaces=(after,), next_run_at=next_run_at)
 
         is_new_status = self._committer.commit(

@@ -161,8 +161,8 @@ class OnrampAccounts:
                 currency=new.currency,
                 destination=destination,
                 api_version=authority.api_version,
-                created_at=now,
-                updated_at=now,
+                created_at_ms=now,
+                updated_at_ms=now,
             )
             lane = f"bank:{authority.partition}"
             job = NewJob("timers", OPEN_ONRAMP_ACCOUNT, lane, now, made.id)
@@ -262,10 +262,10 @@ class OnrampAccounts:
             return Decision(None)
         now = self._clock.now()
         if isinstance(opened, BankRefused):
-            after = evolve(onramp, status="rejected", reason=str(opened), updated_at=now)
+            after = evolve(onramp, status="rejected", reason=str(opened), updated_at_ms=now)
         else:
             instructions = self._seal(onramp.id, opened)
-            after = evolve(onramp, status="active", instructions=instructions, updated_at=now)
+            after = evolve(onramp, status="active", instructions=instructions, updated_at_ms=now)
         return Decision(None, replaces=(after,))
 
     def _seal(self, onramp_account_id: str, account: VirtualAccount) -> DepositInstructions:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import ClassVar, Literal
 
 import attrs
 
 from payments_core.banks.incoming import IncomingRail
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.networks import Asset, pin_token
 from payments_core.storage.records import Collection, Document, Index, Lookup, Record, Unique
@@ -79,9 +81,8 @@ class OnrampAccount(Record):
         columns={"account_id": str, "bank_key": str, "created_at": int},
         indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
         lookups=(Lookup("by_bank_key", ("bank_key",)),),
-        schema=2,
-        upgrades={1: _pin_token},
-        oldest_reader=1,
+        schema=3,
+        upgrades={2: _pin_token},
     )
 
     account_id: str
@@ -93,8 +94,11 @@ class OnrampAccount(Record):
     instructions: DepositInstructions | None = None
     reason: str | None = None
     api_version: str
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
 
 class UnbalancedBooks(AssertionError):
@@ -144,9 +148,8 @@ class BankTransaction(Record):
             Index("by_incoming", key=("incoming_id",)),
         ),
         uniques=(Unique("incoming", ("incoming_id",)),),
-        schema=3,
-        upgrades={1: dict, 2: _pin_token},
-        oldest_reader=1,
+        schema=4,
+        upgrades={3: _pin_token},
     )
 
     onramp_account_id: str
@@ -168,16 +171,28 @@ class BankTransaction(Record):
     transaction_hash: str | None = None
     books: FundingBooks = attrs.field(factory=FundingBooks)
     entries: int = 0
-    expected_at: Instant | None = None
-    received_at: Instant | None = None
-    held_at: Instant | None = None
-    delivery_asked_at: Instant | None = None
-    submitted_at: Instant | None = None
-    settled_at: Instant | None = None
-    refunded_at: Instant | None = None
+    expected_at_ms: Instant | None = None
+    received_at_ms: Instant | None = None
+    held_at_ms: Instant | None = None
+    delivery_asked_at_ms: Instant | None = None
+    submitted_at_ms: Instant | None = None
+    settled_at_ms: Instant | None = None
+    refunded_at_ms: Instant | None = None
     api_version: str
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    expected_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("expected_at_ms")
+    received_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("received_at_ms")
+    held_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("held_at_ms")
+    delivery_asked_at: ClassVar[FieldView[datetime | None]] = optional_instant_view(
+        "delivery_asked_at_ms"
+    )
+    submitted_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("submitted_at_ms")
+    settled_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("settled_at_ms")
+    refunded_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("refunded_at_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def amount_atomic(self) -> int:
@@ -196,13 +211,16 @@ class FundingEntry(Record):
         "bank_funding_entries",
         columns={"transaction_id": str, "number": int},
         indexes=(Index("by_transaction", key=("transaction_id",), order=("number",)),),
+        schema=2,
     )
 
     transaction_id: str
     number: int
     cause: EntryCause
     postings: Mapping[str, Atomic]
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -212,10 +230,13 @@ class UnmatchedTransfer(Record):
     The id is `<mode>:<the bank's id>`. `status` is what the bank last reported.
     """
 
-    collection: ClassVar[Collection] = Collection("unmatched_bank_transfers")
+    collection: ClassVar[Collection] = Collection("unmatched_bank_transfers", schema=2)
 
     rail: IncomingRail
     amount_cents: int
     status: str
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")

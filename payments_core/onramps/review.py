@@ -64,10 +64,10 @@ def review(transaction: BankTransaction, known: Circumstances, *, now: Instant) 
         return Review(Step(transaction), None)
     if rule.verdict == "deliver":
         return Review(lifecycle.decide_delivery(transaction, now=now), now)
-    held_at = transaction.held_at
+    held_at = transaction.held_at_ms
     has_waited = held_at is not None and now >= held_at + HOLD_MS
     if rule.verdict == "refund" or has_waited:
         return Review(lifecycle.decide_refund(transaction, rule.reason, now=now), now)
     step = lifecycle.hold(transaction, rule.reason, now=now)
-    until = (step.record.held_at or now) + HOLD_MS
+    until = (step.record.held_at_ms or now) + HOLD_MS
     return Review(step, min(until, now + LOOK_AGAIN_MS))

@@ -66,13 +66,13 @@ class PartnerPaymentSettings:
                 settings,
                 settings_version=settings.settings_version + 1,
                 terms=terms,
-                created_at=settings.created_at or now,
-                updated_at=now,
+                created_at_ms=settings.created_at_ms or now,
+                updated_at_ms=now,
             )
             # It stores the history, and distinguishes a lost COMMIT answer from a COMMIT never
             # made.
             kept = PaymentSettingsVersion(
-                id=f"{SETTINGS_ID}/{changed.settings_version:08}", terms=terms, created_at=now
+                id=f"{SETTINGS_ID}/{changed.settings_version:08}", terms=terms, created_at_ms=now
             )
             if found is None:
                 return Decision(changed, inserts=(kept, changed))

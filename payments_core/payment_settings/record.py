@@ -7,6 +7,7 @@ A Payment copies its terms when it is created; later changes do not affect it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, ClassVar, Literal
 
 import attrs
@@ -14,6 +15,7 @@ import attrs
 from payments_core.brief_repr import brief_repr
 from payments_core.clock import DAY, SECOND, Instant
 from payments_core.engine.decision import lock_shared
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
 from payments_core.storage.records import Collection, Record
@@ -96,8 +98,8 @@ class PaymentTerms:
             "fee_bps": self.fee_bps,
             "tolerance_bps": self.tolerance_bps,
             "confirmations": self.confirmations.get(chain_id, 0),
-            "expires_at": expires_at,
-            "monitoring_expires_at": expires_at + self.monitoring_s * SECOND,
+            "expires_at_ms": expires_at,
+            "monitoring_expires_at_ms": expires_at + self.monitoring_s * SECOND,
         }
 
 
@@ -108,22 +110,27 @@ DEFAULT_TERMS = PaymentTerms()
 class PaymentSettings(Record):
     """The settings of an environment; `settings_version` rises by one with every change."""
 
-    collection: ClassVar[Collection] = Collection("payment_settings")
+    collection: ClassVar[Collection] = Collection("payment_settings", schema=2)
 
     settings_version: int = 0
     terms: PaymentTerms = DEFAULT_TERMS
-    created_at: Instant | None = None
-    updated_at: Instant | None = None
+    created_at_ms: Instant | None = None
+    updated_at_ms: Instant | None = None
+
+    created_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("updated_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
 class PaymentSettingsVersion(Record):
     """The terms of one version of the settings; the id ends in its number."""
 
-    collection: ClassVar[Collection] = Collection("payment_settings_versions")
+    collection: ClassVar[Collection] = Collection("payment_settings_versions", schema=2)
 
     terms: PaymentTerms
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 DEFAULT_SETTINGS = PaymentSettings(id=SETTINGS_ID)

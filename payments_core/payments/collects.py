@@ -143,7 +143,7 @@ class Collects:
                 vault_id=reading.vault.id,
                 address=reading.vault.address,
                 mandate_id=mandate.id,
-                reserved_at=now,
+                reserved_at_ms=now,
             ),
             escrow_address=self._destinations.require_chain(asset).derive(
                 AddressSpec(authority.partition, "escrow", draft.id)

@@ -27,7 +27,7 @@ class Payee:
     """The recipient, the amount and the asset."""
 
     asset: Asset
-    amount: int
+    amount_atomic: int
     destination: Destination
 
 
@@ -71,7 +71,7 @@ def draft_payment(
         asset_symbol=asset.symbol,
         token_address=asset.address,
         decimals=asset.decimals,
-        amount=payee.amount,
+        amount_atomic=payee.amount_atomic,
         destination=destination,
         escrow_address=None,
         allowed_methods=(),
@@ -81,8 +81,8 @@ def draft_payment(
         metadata=notes.metadata,
         api_version=authority.api_version,
         created_by=CREATORS[authority.requirement.caller],
-        expires_at=now,
-        monitoring_expires_at=now,
-        created_at=now,
-        updated_at=now,
+        expires_at_ms=now,
+        monitoring_expires_at_ms=now,
+        created_at_ms=now,
+        updated_at_ms=now,
     )

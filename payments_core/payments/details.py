@@ -37,7 +37,7 @@ class OptionDetails:
     option: PaymentOption
     operation: FundingOperation | None = None
     receipts: tuple[Receipt, ...] = ()
-    pending_amount: int = 0
+    pending_atomic: int = 0
 
 
 @attrs.frozen
@@ -127,7 +127,7 @@ def sum_pending_amount(payment: Payment, receipts: Iterable[Receipt]) -> int:
     """
     asset = payment.asset
     return sum(
-        receipt.amount
+        receipt.amount_atomic
         for receipt in receipts
         if receipt.status == "observed"
         and (receipt.chain_id, receipt.token_address) == (asset.chain_id, asset.address)

@@ -14,12 +14,12 @@ def build_event(name: str, payment: Payment, **more: Any) -> NewEvent:
         **identify(payment),
         "status": payment.status,
         "labels": list(payment.labels),
-        "amountAtomic": str(payment.amount),
-        "receivedAmountAtomic": str(payment.received),
-        "excessAmountAtomic": str(payment.excess),
-        "settledAmountAtomic": str(payment.settled),
-        "refundedAmountAtomic": str(payment.refunded),
-        "returnedAmountAtomic": str(payment.returned),
+        "amountAtomic": str(payment.amount_atomic),
+        "receivedAmountAtomic": str(payment.received_atomic),
+        "excessAmountAtomic": str(payment.excess_atomic),
+        "settledAmountAtomic": str(payment.settled_atomic),
+        "refundedAmountAtomic": str(payment.refunded_atomic),
+        "returnedAmountAtomic": str(payment.returned_atomic),
         **more,
     }
     payload = {field: known[field] for field in BY_NAME[name].fields}

@@ -66,7 +66,7 @@ class PaymentExpiry:
         authority = WorkerAuthority.of(claimed)
         now = self._clock.now()
         [payment] = self._storage.fetch(authority.partition, Get(Payment, claimed.job.subject))
-        is_due = payment is not None and payment.status in OPEN and now >= payment.expires_at
+        is_due = payment is not None and payment.status in OPEN and now >= payment.expires_at_ms
         if payment is not None and is_due:
             waits = self._wait_for_chain(authority, payment, now)
             if waits is not None:
@@ -77,8 +77,8 @@ class PaymentExpiry:
             payment = tx.get(Payment, claimed.job.subject, for_update=True)
             if payment is None:  # it has expired and been purged meanwhile
                 return Decision(None)
-            if now < payment.expires_at:  # our clock is behind the claiming worker's
-                return Decision(None, next_run_at=payment.expires_at)
+            if now < payment.expires_at_ms:  # our clock is behind the claiming worker's
+                return Decision(None, next_run_at=payment.expires_at_ms)
             if payment.status == "processing" or payment.is_pending:
                 return Decision(None, next_run_at=now + POLL_MS)
             closed = close_open_options(tx, payment, "expire", now=now)
@@ -93,7 +93,7 @@ class PaymentExpiry:
     ) -> Decision[None] | None:
         """When to look again; None if the chain has shown all that came in time."""
         scan = read_cursor(self._storage, authority.mode, payment.chain_id)
-        if scan is None or scan.final_time <= payment.expires_at:
+        if scan is None or scan.final_time <= payment.expires_at_ms:
             self._wake_scanner(authority, payment.chain_id)
             self._alarms.raise_if_late(payment, scan, now)
             return Decision(None, next_run_at=_estimate_final(payment, scan, now))
@@ -116,7 +116,7 @@ def _has_unchecked(snapshot: Snapshot, payment: Payment, final_height: int) -> b
             and tracked.chain_id == payment.chain_id
             and tracked.block_number is not None
             and tracked.block_number <= final_height
-            and (tracked.block_time is None or tracked.block_time <= payment.expires_at)
+            and (tracked.block_time is None or tracked.block_time <= payment.expires_at_ms)
             for tracked in page.records
         ):
             return True
@@ -127,8 +127,8 @@ def _has_unchecked(snapshot: Snapshot, payment: Payment, final_height: int) -> b
 
 def _estimate_final(payment: Payment, scan: ScanCursor | None, now: Instant) -> Instant:
     """When a final block later than the expiry may have been scanned; less and less often."""
-    lag_ms = 0 if scan is None else max(0, min(scan.scanned_at, now) - scan.final_time)
-    expected_at = payment.expires_at + lag_ms
+    lag_ms = 0 if scan is None else max(0, min(scan.scanned_at_ms, now) - scan.final_time)
+    expected_at = payment.expires_at_ms + lag_ms
     pause_ms = max(MIN_PAUSE_MS, expected_at + SECOND - now, (now - expected_at) // 8)
     return now + min(pause_ms, MAX_PAUSE_MS)
 
@@ -143,8 +143,8 @@ class _ChainAlarms:
 
     def raise_if_late(self, payment: Payment, scan: ScanCursor | None, now: Instant) -> None:
         """Raise the alarm if the chain was not scanned for long, or its blocks are not final."""
-        begun = max(payment.expires_at, self._since)
-        scanned_at = 0 if scan is None or is_ahead(scan.scanned_at, now) else scan.scanned_at
+        begun = max(payment.expires_at_ms, self._since)
+        scanned_at = 0 if scan is None or is_ahead(scan.scanned_at_ms, now) else scan.scanned_at_ms
         is_unread = now - max(begun, scanned_at) >= UNREAD_ALARM_MS
         if not is_unread and now - begun < NOT_FINAL_ALARM_MS:
             return
@@ -169,7 +169,7 @@ def expiry_job(partition: str, payment: Payment) -> NewJob:
         "timers",
         EXPIRE_PAYMENT,
         f"expiry:{partition}",
-        payment.expires_at,
+        payment.expires_at_ms,
         payment.id,
         id=expiry_job_id(payment.id),
     )
@@ -185,7 +185,7 @@ def wake_expiry(tx: Transaction, payment: Payment, *, now: Instant) -> Decision[
 
     A job that runs now is left alone: it looks again by itself.
     """
-    if payment.status != "awaiting_payment" or now < payment.expires_at:
+    if payment.status != "awaiting_payment" or now < payment.expires_at_ms:
         return Decision(None)
     job = tx.get(Job, expiry_job_id(payment.id), for_update=True)
     if job is None or job.due_at <= now or job.lease_until > now:

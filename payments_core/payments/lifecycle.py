@@ -30,13 +30,13 @@ CLEARED_RELEASE: Mapping[str, Any] = {
     "can_retry": True,
     "release_id": None,
     "release_hash": None,
-    "released": Atomic(0),
+    "released_atomic": Atomic(0),
 }
 """The state that a failed transfer to the recipient leaves."""
 
 _RESOLUTIONS = {"reconcile_refund": "refund", "refund_excess": "refund_excess"}
 AWAITING_DECISION = (*CLOSED_EMPTY, "failed", "action_required")
-_TIMESTAMP_FIELDS = {"succeeded": "succeeded_at", "cancelled": "cancelled_at"}
+_TIMESTAMP_FIELDS = {"succeeded": "succeeded_at_ms", "cancelled": "cancelled_at_ms"}
 
 
 def apply_trigger(
@@ -70,13 +70,13 @@ def apply_trigger(
         is_held = payment.books.excess or payment.misdirected
         if row.closes == "always" or (row.closes == "unless_held" and not is_held):
             reconciliation = Reconciliation(
-                status="resolved", resolution=resolution, resolved_at=now
+                status="resolved", resolution=resolution, resolved_at_ms=now
             )
     if row.target in _TIMESTAMP_FIELDS and row.target != payment.status:
         changes[_TIMESTAMP_FIELDS[row.target]] = now
     if reason is None and any(entry.status == row.target for entry in payment.timeline):
         reason = row.label or REPEAT_REASONS[trigger]
-    entry = TimelineEntry(status=row.target, at=now, reason=reason)
+    entry = TimelineEntry(status=row.target, at_ms=now, reason=reason)
     after = evolve(
         payment,
         status=row.target,
@@ -86,7 +86,7 @@ def apply_trigger(
         reconciliation_note=last_note,
         notes=append_note(payment, note, payment.status_version + 1),
         timeline=append_entry(payment.timeline, entry),
-        updated_at=now,
+        updated_at_ms=now,
         **changes,
     )
     facts = {"note": note, **(details or {})}
@@ -99,7 +99,7 @@ def apply_trigger(
 def create(payment: Payment, trigger: str = "create", *, now: Instant) -> Step[Payment]:
     """A new Payment in its first state."""
     row = PAYMENT.step(None, trigger)
-    first = TimelineEntry(status=row.target, at=now)
+    first = TimelineEntry(status=row.target, at_ms=now)
     payment = evolve(payment, status=row.target, status_version=1, timeline=(first,))
     return Step(payment, (build_event(str(row.emits), payment),))
 
@@ -108,15 +108,15 @@ def require_payable(payment: Payment, *, now: Instant) -> None:
     """Raise PaymentExpired or InvalidState if a payer can no longer act."""
     if payment.intent != "receive":
         raise InvalidState("payment", payment.status, "pay")
-    if payment.status == "expired" or (payment.status in OPEN and now >= payment.expires_at):
-        raise PaymentExpired(payment.expires_at)
+    if payment.status == "expired" or (payment.status in OPEN and now >= payment.expires_at_ms):
+        raise PaymentExpired(payment.expires_at_ms)
     if payment.status in ("cancelled", "failed", "refunded"):
         raise InvalidState("payment", payment.status, "pay")
 
 
 def expire(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The Payment's time ran out while nothing was in progress."""
-    return apply_trigger(payment, "expire_short" if payment.received else "expire", now=now)
+    return apply_trigger(payment, "expire_short" if payment.received_atomic else "expire", now=now)
 
 
 def cancel(payment: Payment, *, now: Instant) -> Step[Payment]:
@@ -124,7 +124,7 @@ def cancel(payment: Payment, *, now: Instant) -> Step[Payment]:
 
     Its authorizations must be withdrawn with it; a transfer seen from elsewhere cannot be.
     """
-    if payment.received or payment.sighted:
+    if payment.received_atomic or payment.sighted:
         raise InvalidState("payment", payment.status, "cancel")
     return apply_trigger(payment, "cancel", now=now, authorized=())
 
@@ -137,7 +137,7 @@ def authorize(payment: Payment, operation_id: str, *, now: Instant) -> Step[Paym
     or dust would block every payer. Raises InvalidState."""
     authorized = (*payment.authorized, operation_id)
     if payment.status == "processing" and not payment.authorized:
-        return Step(evolve(payment, authorized=authorized, updated_at=now))
+        return Step(evolve(payment, authorized=authorized, updated_at_ms=now))
     return apply_trigger(payment, "attempt", now=now, authorized=authorized)
 
 
@@ -148,7 +148,7 @@ def add_pending_transfer(payment: Payment, tracked_id: str, *, now: Instant) -> 
     sighted = (*payment.sighted, tracked_id)
     if payment.status == "awaiting_payment":
         return apply_trigger(payment, "attempt", now=now, sighted=sighted)
-    return Step(evolve(payment, sighted=sighted, updated_at=now))
+    return Step(evolve(payment, sighted=sighted, updated_at_ms=now))
 
 
 def fail_attempt(
@@ -167,7 +167,7 @@ def end_attempt(payment: Payment, id: str, *, now: Instant, reason: str) -> Step
     left = _remove_attempt(payment, id)
     if left == payment:
         return Step(payment)
-    left = evolve(left, updated_at=now)
+    left = evolve(left, updated_at_ms=now)
     if left.status != "processing" or left.is_pending:
         return Step(left)
     return apply_trigger(left, "attempt_ended", now=now, reason=reason)
@@ -186,17 +186,23 @@ def apply_receipt(
     The part that the release cannot take, or can no longer take, is excess.
     """
     room = _escrow_capacity(payment)
-    kept = min(room, receipt.amount)
-    over = receipt.amount - kept
+    kept = min(room, receipt.amount_atomic)
+    over = receipt.amount_atomic - kept
     trigger = _excess_trigger(payment, receipt)
     counted = evolve(
         _remove_attempt(payment, attempt),
-        received=payment.received + receipt.amount,
-        counted=payment.counted + kept,
-        paid_by=add_payment_from(payment.paid_by, receipt.sender, receipt.amount, over),
+        received_atomic=payment.received_atomic + receipt.amount_atomic,
+        counted_atomic=payment.counted_atomic + kept,
+        paid_by=add_payment_from(payment.paid_by, receipt.sender, receipt.amount_atomic, over),
     )
     step = post_to_journal(
-        counted, "receipt", receipt.id, now=now, payer=-receipt.amount, escrow=kept, excess=over
+        counted,
+        "receipt",
+        receipt.id,
+        now=now,
+        payer=-receipt.amount_atomic,
+        escrow=kept,
+        excess=over,
     ).then(_advance_on_receipt, over, now=now, paid_at=paid_at)
     return step.then(apply_trigger, trigger, now=now) if over else step
 
@@ -206,17 +212,17 @@ def _advance_on_receipt(
 ) -> Step[Payment]:
     """The step of a receipt, without the labels of its excess."""
     if payment.status in OPEN:
-        if payment.counted >= payment.required:
+        if payment.counted_atomic >= payment.required_atomic:
             return apply_trigger(payment, "covered", now=now)
         return apply_trigger(
             payment, "short_and_pending" if payment.is_pending else "short", now=now
         )
-    if payment.status in CLOSED_EMPTY and paid_at < payment.monitoring_expires_at:
+    if payment.status in CLOSED_EMPTY and paid_at < payment.monitoring_expires_at_ms:
         return apply_trigger(payment, "late_receipt", now=now)
     if payment.status in (*CLOSED_EMPTY, "failed"):
         return apply_trigger(payment, "receipt_after_window", now=now)
     if payment.status == "action_required":
-        if over and paid_at <= payment.expires_at:
+        if over and paid_at <= payment.expires_at_ms:
             return Step(payment)
         return apply_trigger(payment, "further_receipt", now=now)
     if over:
@@ -230,10 +236,17 @@ def _excess_trigger(payment: Payment, receipt: Receipt) -> str:
 
     An overpayment begins beyond the amount, even if less was enough and has been released.
     """
-    if payment.release_id is not None and payment.received + receipt.amount <= payment.amount:
+    if (
+        payment.release_id is not None
+        and payment.received_atomic + receipt.amount_atomic <= payment.amount_atomic
+    ):
         return "missed_release"
-    was_covered = payment.counted >= payment.required
-    return "duplicate" if was_covered and receipt.amount == payment.amount else "overpaid"
+    was_covered = payment.counted_atomic >= payment.required_atomic
+    return (
+        "duplicate"
+        if was_covered and receipt.amount_atomic == payment.amount_atomic
+        else "overpaid"
+    )
 
 
 def _escrow_capacity(payment: Payment) -> int:
@@ -244,11 +257,13 @@ def _escrow_capacity(payment: Payment) -> int:
     """
     escrow = payment.books.escrow
     if payment.release_id is not None:
-        to_be_released = payment.released if payment.status in ("accepted", "executing") else 0
+        to_be_released = (
+            payment.released_atomic if payment.status in ("accepted", "executing") else 0
+        )
         return max(0, to_be_released - escrow)
     if payment.status == "refunded":
         return max(0, -escrow)
-    return max(0, payment.amount - payment.counted)
+    return max(0, payment.amount_atomic - payment.counted_atomic)
 
 
 def reverse_receipt(
@@ -259,22 +274,22 @@ def reverse_receipt(
     `release_stopped` says that a release not yet sent was withdrawn, since this receipt is missing
     for it. A sent release stays sent; the escrow is then short, and the books show it.
     """
-    over = receipt.amount - receipt.counted
+    over = receipt.amount_atomic - receipt.counted_atomic
     less = evolve(
         payment,
-        received=payment.received - receipt.amount,
-        counted=payment.counted - receipt.counted,
-        paid_by=add_payment_from(payment.paid_by, receipt.sender, -receipt.amount, -over),
+        received_atomic=payment.received_atomic - receipt.amount_atomic,
+        counted_atomic=payment.counted_atomic - receipt.counted_atomic,
+        paid_by=add_payment_from(payment.paid_by, receipt.sender, -receipt.amount_atomic, -over),
     )
     if release_stopped:
-        less = evolve(less, release_id=None, released=Atomic(0))
+        less = evolve(less, release_id=None, released_atomic=Atomic(0))
     step = post_to_journal(
         less,
         "receipt_reorged",
         receipt.id,
         now=now,
-        payer=receipt.amount,
-        escrow=-receipt.counted,
+        payer=receipt.amount_atomic,
+        escrow=-receipt.counted_atomic,
         excess=-over,
     )
     trigger = "cover_reorged" if release_stopped else "receipt_reorged"
@@ -287,12 +302,12 @@ def reverse_receipt(
 def settle(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The transfer to the recipient is final: the release, or a send's own."""
     assert payment.release_id is not None
-    net = payment.released - payment.fee
+    net = payment.released_atomic - payment.fee_atomic
     source = "payer" if payment.intent == "send" else "escrow"
-    moved = {source: -payment.released, "recipient": net, "fees": payment.fee}
+    moved = {source: -payment.released_atomic, "recipient": net, "fees": payment.fee_atomic}
     cause: EntryCause = "send" if payment.intent == "send" else "release"
     step = post_to_journal(payment, cause, payment.release_id, now=now, **moved)
-    return step.then(apply_trigger, "settle", now=now, settled=net)
+    return step.then(apply_trigger, "settle", now=now, settled_atomic=net)
 
 
 def fail_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
@@ -332,7 +347,7 @@ def write_off(payment: Payment, *, now: Instant, note: str | None = None) -> Ste
 def drop_refund(payment: Payment, refund_id: str, *, now: Instant) -> Step[Payment]:
     """A refund failed permanently: the amount set aside for it can be refunded again."""
     left = tuple(id for id in payment.refunding if id != refund_id)
-    return Step(evolve(payment, refunding=left, updated_at=now))
+    return Step(evolve(payment, refunding=left, updated_at_ms=now))
 
 
 def apply_refund(
@@ -353,14 +368,14 @@ def apply_refund(
         paid_by = add_payment_from(paid_by, to, -amount, -sources.get("excess", 0))
     less = evolve(
         payment,
-        refunded=payment.refunded + amount,
+        refunded_atomic=payment.refunded_atomic + amount,
         refunding=tuple(id for id in payment.refunding if id != refund_id),
         paid_by=paid_by,
     )
     taken = {name: -part for name, part in sources.items()}
     step = post_to_journal(less, "refund", refund_id, now=now, payer=amount, **taken)
     resolution = _RESOLUTIONS.get(trigger)
-    if payment.status in AWAITING_DECISION and not step.record.books.held_amount:
+    if payment.status in AWAITING_DECISION and not step.record.books.held_atomic:
         resolution = resolution or "refund"
     decided = note if trigger in _RESOLUTIONS else None
     return step.then(apply_trigger, trigger, now=now, resolution=resolution, note=decided)
@@ -389,7 +404,7 @@ def note_return(payment: Payment, amount: int, *, now: Instant) -> Step[Payment]
     It is not in the Payment's books: it goes to the vault that paid.
     """
     trigger = "funds_returned" if amount > 0 else "return_reorged"
-    returned = Atomic(payment.returned + amount)
+    returned = Atomic(payment.returned_atomic + amount)
     if not PAYMENT.allows(payment.status, trigger):
-        return Step(evolve(payment, returned=returned, updated_at=now))
-    return apply_trigger(payment, trigger, now=now, reason=trigger, returned=returned)
+        return Step(evolve(payment, returned_atomic=returned, updated_at_ms=now))
+    return apply_trigger(payment, trigger, now=now, reason=trigger, returned_atomic=returned)

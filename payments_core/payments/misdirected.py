@@ -57,9 +57,12 @@ def note_sent_back(payment: Payment, *, now: Instant, note: str | None = None) -
 
 def _is_decided(payment: Payment) -> bool:
     """Whether nothing is left of which a partner must decide."""
-    awaits = payment.status in AWAITING_DECISION and payment.books.held_amount
+    awaits = payment.status in AWAITING_DECISION and payment.books.held_atomic
     return not (
-        awaits or payment.excess or payment.misdirected or payment.status == "action_required"
+        awaits
+        or payment.excess_atomic
+        or payment.misdirected
+        or payment.status == "action_required"
     )
 
 
@@ -74,6 +77,6 @@ def _facts(receipt: Receipt | None) -> dict[str, Any]:
         "chainId": receipt.chain_id,
         "assetSymbol": token.symbol if token else None,
         "tokenAddress": receipt.token_address,
-        "amountAtomic": str(receipt.amount),
+        "amountAtomic": str(receipt.amount_atomic),
         "from": receipt.sender,
     }

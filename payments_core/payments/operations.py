@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Annotated
 
 import attrs
@@ -13,7 +14,6 @@ from payments_core.accounts.vaults.reservations import void_reservation
 from payments_core.amounts import parse_positive_amount
 from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import AddressSpec
-from payments_core.clock import Instant
 from payments_core.credentials.tokens import Claims
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -236,8 +236,8 @@ class Payments:
         status: PaymentStatus | None = None,
         intent: Intent | None = None,
         reference: str | None = None,
-        created_after: Instant | None = None,
-        created_before: Instant | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
         after: Position | None = None,
         limit: PageLimit = 50,
     ) -> Page[PaymentDetails]:
@@ -281,8 +281,8 @@ class Payments:
         status: PaymentStatus | None = None,
         intent: Intent | None = None,
         reference: str | None = None,
-        created_after: Instant | None = None,
-        created_before: Instant | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
         after: Position | None = None,
         limit: PageLimit = 50,
     ) -> Page[Payment]:

@@ -100,11 +100,11 @@ def _cancel_authorization(
     reservation = Reservation(
         vault_id=operation.vault_id,
         asset=payment.asset,
-        amount=operation.amount,
-        counted_at=operation.authorized_at,
+        amount_atomic=operation.amount_atomic,
+        counted_at_ms=operation.authorized_at_ms,
     )
     return Decision(None, replaces=(stopped,)).merge(
-        void_mandate_charge(tx, payment, operation.amount), void_reservation(tx, reservation)
+        void_mandate_charge(tx, payment, operation.amount_atomic), void_reservation(tx, reservation)
     )
 
 

@@ -19,13 +19,17 @@ def add_payment_from(
     """
     known = next(
         (item for item in paid_by if item.address == address),
-        PayerTotal(address=address, amount=Atomic(0)),
+        PayerTotal(address=address, amount_atomic=Atomic(0)),
     )
-    changed = evolve(known, amount=known.amount + amount, excess=known.excess + excess)
+    changed = evolve(
+        known,
+        amount_atomic=known.amount_atomic + amount,
+        excess_atomic=known.excess_atomic + excess,
+    )
     others = tuple(item for item in paid_by if item.address != address)
-    if not changed.amount and not changed.excess:
+    if not changed.amount_atomic and not changed.excess_atomic:
         return others
     if len(others) < MAX_PAYERS:
         return (*others, changed)
-    least = min((*others, changed), key=lambda item: abs(item.amount))
+    least = min((*others, changed), key=lambda item: abs(item.amount_atomic))
     return tuple(item for item in (*others, changed) if item is not least)

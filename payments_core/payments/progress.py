@@ -32,7 +32,9 @@ def advance_payment(
     if payment.status == "accepted" and payment.release_id is None:
         outgoing = new_release(payment, id_sequence.issue("out"), now=now)
         job = send_job(SEND_RELEASE, partition, outgoing, now)
-        releasing = evolve(payment, release_id=outgoing.id, released=Atomic(payment.releasable))
+        releasing = evolve(
+            payment, release_id=outgoing.id, released_atomic=Atomic(payment.releasable_atomic)
+        )
         return (
             evolve(step, record=releasing)
             .as_decision()

@@ -41,8 +41,11 @@ def is_purgeable(payment: Payment, before: Instant) -> bool:
     return (
         payment.intent == "receive"
         and payment.status == "expired"
-        and max(payment.expires_at, payment.monitoring_expires_at, payment.updated_at) < before
-        and not (payment.entry_count or payment.received or payment.paid_by or payment.labels)
+        and max(payment.expires_at_ms, payment.monitoring_expires_at_ms, payment.updated_at_ms)
+        < before
+        and not (
+            payment.entry_count or payment.received_atomic or payment.paid_by or payment.labels
+        )
         and not (payment.is_pending or payment.refunding or payment.release_id)
     )
 
@@ -118,7 +121,7 @@ def _failed(tracked: TrackedTransaction) -> bool:
 
 def _was_authorized(operation: FundingOperation) -> bool:
     """Whether a transfer was ever made for it, with any result."""
-    return operation.authorized_at is not None or operation.outgoing_id is not None
+    return operation.authorized_at_ms is not None or operation.outgoing_id is not None
 
 
 def _remember(payment: Payment, now: Instant) -> PurgedPayment:
@@ -127,6 +130,6 @@ def _remember(payment: Payment, now: Instant) -> PurgedPayment:
         id=payment.id,
         chain_id=payment.chain_id,
         escrow_address=payment.escrow_address,
-        expired_at=payment.expires_at,
+        expired_at=payment.expires_at_ms,
         purged_at=now,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from heapq import merge
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +14,7 @@ from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
+from payments_core.field_views import FieldView, amount_view, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, Money, atomic
 from payments_core.networks import Asset, pin_token
 from payments_core.payment_settings.record import PaymentMethod
@@ -63,7 +65,9 @@ class Source:
     address: str
     mandate_id: str | None = None
     policy_version: int | None = None
-    reserved_at: Instant
+    reserved_at_ms: Instant
+
+    reserved_at: ClassVar[FieldView[datetime]] = instant_view("reserved_at_ms")
 
 
 @attrs.frozen(kw_only=True)
@@ -86,12 +90,12 @@ class PaymentRoute:
     token_address: str
     decimals: int
     address: str
-    amount: Atomic = attrs.field(converter=atomic)
-    expected: Atomic = attrs.field(converter=atomic)
-    minimum: Atomic = attrs.field(converter=atomic)
+    amount_atomic: Atomic = attrs.field(converter=atomic)
+    expected_atomic: Atomic = attrs.field(converter=atomic)
+    minimum_atomic: Atomic = attrs.field(converter=atomic)
     payment_hash: str | None = None
     delivery_hash: str | None = None
-    delivered: Atomic = attrs.field(default=ZERO, converter=atomic)
+    delivered_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     return_hashes: tuple[str, ...] = ()
 
     @property
@@ -101,7 +105,7 @@ class PaymentRoute:
 
     def minimum_for(self, paid: int) -> int:
         """The minimum that the recipient may get for the amount paid to the router."""
-        return self.minimum * paid // self.amount
+        return self.minimum_atomic * paid // self.amount_atomic
 
 
 @attrs.frozen(kw_only=True)
@@ -115,8 +119,8 @@ class PayerTotal:
     __repr__ = brief_repr
 
     address: str
-    amount: Atomic = attrs.field(converter=atomic)
-    excess: Atomic = attrs.field(default=ZERO, converter=atomic)
+    amount_atomic: Atomic = attrs.field(converter=atomic)
+    excess_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
 
 
 @attrs.frozen(kw_only=True)
@@ -126,8 +130,10 @@ class TimelineEntry:
     __repr__ = brief_repr
 
     status: str
-    at: Instant
+    at_ms: Instant
     reason: str | None = None
+
+    at: ClassVar[FieldView[datetime]] = instant_view("at_ms")
 
 
 @attrs.frozen(kw_only=True)
@@ -138,7 +144,9 @@ class Reconciliation:
 
     status: Literal["none", "open", "resolved"] = "none"
     resolution: str | None = None
-    resolved_at: Instant | None = None
+    resolved_at_ms: Instant | None = None
+
+    resolved_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("resolved_at_ms")
 
 
 @attrs.frozen(kw_only=True)
@@ -181,14 +189,19 @@ class Payout:
     rail: Rail
     amount_cents: int
     statement_text: str | None = attrs.field(default=None, repr=False)
-    funded_at: Instant | None = None
+    funded_at_ms: Instant | None = None
     reference: str | None = None
-    submitted_at: Instant | None = None
+    submitted_at_ms: Instant | None = None
     settles_on: str | None = None
-    settled_at: Instant | None = None
-    returned_at: Instant | None = None
+    settled_at_ms: Instant | None = None
+    returned_at_ms: Instant | None = None
     return_code: str | None = None
     failure: str | None = None
+
+    funded_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("funded_at_ms")
+    submitted_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("submitted_at_ms")
+    settled_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("settled_at_ms")
+    returned_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("returned_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -237,9 +250,8 @@ class Payment(Record):
             Index("by_session", key=("session_id",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
-        schema=7,
-        upgrades={1: dict, 2: dict, 3: dict, 4: dict, 5: _join_option_ids, 6: _pin_tokens},
-        oldest_reader=6,
+        schema=8,
+        upgrades={5: _join_option_ids, 7: _pin_tokens},
     )
 
     intent: Intent = "receive"
@@ -251,15 +263,15 @@ class Payment(Record):
     asset_symbol: str
     token_address: str
     decimals: int
-    amount: Atomic = attrs.field(converter=atomic)
-    received: Atomic = attrs.field(default=ZERO, converter=atomic)
-    counted: Atomic = attrs.field(default=ZERO, converter=atomic)
+    amount_atomic: Atomic = attrs.field(converter=atomic)
+    received_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
+    counted_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     books: JournalBalances = attrs.field(factory=JournalBalances)
     entry_count: int = 0
     paid_by: tuple[PayerTotal, ...] = ()
-    settled: Atomic = attrs.field(default=ZERO, converter=atomic)
-    refunded: Atomic = attrs.field(default=ZERO, converter=atomic)
-    returned: Atomic = attrs.field(default=ZERO, converter=atomic)
+    settled_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
+    refunded_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
+    returned_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     misdirected: int = 0
     fee_bps: int = 0
     tolerance_bps: int = 0
@@ -272,7 +284,7 @@ class Payment(Record):
     option_ids: tuple[str, ...] = ()
     release_id: str | None = None
     release_hash: str | None = None
-    released: Atomic = attrs.field(default=ZERO, converter=atomic)
+    released_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     payout: Payout | None = None
     refunding: tuple[str, ...] = ()
     authorized: tuple[str, ...] = ()
@@ -295,12 +307,20 @@ class Payment(Record):
     created_by: CreatedBy | None = None
     route: PaymentRoute | None = None
     quote_id: str | None = None
-    expires_at: Instant
-    monitoring_expires_at: Instant
-    succeeded_at: Instant | None = None
-    cancelled_at: Instant | None = None
-    created_at: Instant
-    updated_at: Instant
+    expires_at_ms: Instant
+    monitoring_expires_at_ms: Instant
+    succeeded_at_ms: Instant | None = None
+    cancelled_at_ms: Instant | None = None
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    expires_at: ClassVar[FieldView[datetime]] = instant_view("expires_at_ms")
+    monitoring_expires_at: ClassVar[FieldView[datetime]] = instant_view("monitoring_expires_at_ms")
+    succeeded_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("succeeded_at_ms")
+    cancelled_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("cancelled_at_ms")
+    amount: ClassVar[FieldView[str]] = amount_view("amount_atomic")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def asset(self) -> Asset:
@@ -325,14 +345,14 @@ class Payment(Record):
         return self.destination.address if self.route is None else self.route.address
 
     @property
-    def required(self) -> int:
+    def required_atomic(self) -> int:
         """The atomic amount from which the Payment counts as covered."""
-        return self.amount - self.amount * self.tolerance_bps // 10_000
+        return self.amount_atomic - self.amount_atomic * self.tolerance_bps // 10_000
 
     @property
     def remaining(self) -> Money:
         """The amount still to be received; never below zero."""
-        return Money(max(0, self.amount - self.counted), self.asset.id)
+        return Money(max(0, self.amount_atomic - self.counted_atomic), self.asset.id)
 
     @property
     def is_pending(self) -> bool:
@@ -340,7 +360,7 @@ class Payment(Record):
         return bool(self.authorized or self.sighted)
 
     @property
-    def excess(self) -> int:
+    def excess_atomic(self) -> int:
         """The amount received beyond the Payment's amount and not sent back; never below zero.
 
         The books are below zero if a reorg beyond finality undid receipts whose funds were sent
@@ -349,18 +369,18 @@ class Payment(Record):
         return max(0, self.books.excess)
 
     @property
-    def releasable(self) -> int:
+    def releasable_atomic(self) -> int:
         """The amount that the release takes out of escrow: fixed once there is one."""
         if self.release_id:
-            return self.released
+            return self.released_atomic
         return max(
-            0, min(self.books.escrow, self.books.held_amount)
+            0, min(self.books.escrow, self.books.held_atomic)
         )  # excess undone may be missing
 
     @property
-    def fee(self) -> int:
+    def fee_atomic(self) -> int:
         """The recipient's fee on the released amount, rounded down (`fees.py`)."""
-        return compute_fee(self.releasable, self.fee_bps)
+        return compute_fee(self.releasable_atomic, self.fee_bps)
 
 
 @attrs.frozen(kw_only=True, slots=False)

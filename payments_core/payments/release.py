@@ -203,7 +203,7 @@ def _has_expiry(payment: Payment) -> bool:
 
 def _has_funded_payout(payment: Payment) -> bool:
     """Whether the transfer of this payout is done, and the bank is next."""
-    return payment.payout is not None and payment.payout.funded_at is not None
+    return payment.payout is not None and payment.payout.funded_at_ms is not None
 
 
 def reservation_of_send(payment: Payment) -> Reservation:
@@ -212,8 +212,8 @@ def reservation_of_send(payment: Payment) -> Reservation:
     return Reservation(
         vault_id=payment.source.vault_id,
         asset=payment.asset,
-        amount=payment.amount,
-        counted_at=payment.source.reserved_at,
+        amount_atomic=payment.amount_atomic,
+        counted_at_ms=payment.source.reserved_at_ms,
     )
 
 
@@ -227,6 +227,6 @@ def new_release(payment: Payment, id: str, *, now: Instant) -> OutboundTransfer:
         payment.id,
         source=payment.escrow,
         recipient=payment.payout_address,
-        amount=payment.releasable - payment.fee,
+        amount=payment.releasable_atomic - payment.fee_atomic,
         now=now,
     )

@@ -22,12 +22,12 @@ def reverse_release(payment: Payment, reason: str, *, now: Instant) -> Step[Paym
     is_send = payment.intent == "send"
     cause: EntryCause = "send_reorged" if is_send else "release_reorged"
     back = {
-        "payer" if is_send else "escrow": payment.released,
-        "recipient": -payment.settled,
-        "fees": payment.settled - payment.released,
+        "payer" if is_send else "escrow": payment.released_atomic,
+        "recipient": -payment.settled_atomic,
+        "fees": payment.settled_atomic - payment.released_atomic,
     }
     step = post_to_journal(payment, cause, payment.release_id, now=now, **back)
-    changes = {**CLEARED_RELEASE, "settled": Atomic(0), "succeeded_at": None}
+    changes = {**CLEARED_RELEASE, "settled_atomic": Atomic(0), "succeeded_at_ms": None}
     return step.then(
         apply_trigger, "release_reorged", now=now, reason=reason, failure=reason, **changes
     )
@@ -45,7 +45,7 @@ def reverse_refund(
     paid_by = payment.paid_by
     if claimed:
         paid_by = add_payment_from(paid_by, to, amount, sources.get("excess", 0))
-    more = evolve(payment, refunded=payment.refunded - amount, paid_by=paid_by)
+    more = evolve(payment, refunded_atomic=payment.refunded_atomic - amount, paid_by=paid_by)
     step = post_to_journal(more, "refund_reorged", refund_id, now=now, payer=-amount, **sources)
     return step.then(apply_trigger, _refund_trigger(step.record), now=now)
 
@@ -56,5 +56,5 @@ def _refund_trigger(payment: Payment) -> str:
         return "refund_reorged"
     if payment.release_id is None or payment.payout is not None:
         return "refund_reorged_held"
-    is_whole = payment.books.recipient >= payment.settled
+    is_whole = payment.books.recipient >= payment.settled_atomic
     return "refund_reorged_wholly" if is_whole else "refund_reorged_partly"

@@ -22,14 +22,14 @@ def hand_over(payment: Payment, *, now: Instant) -> Decision[None]:
     """The release is final: the router has the funds, and a job follows the route."""
     route = _route_of(payment)
     paid = evolve(route, payment_hash=payment.release_hash)
-    handed = evolve(payment, route=paid, updated_at=now)
+    handed = evolve(payment, route=paid, updated_at_ms=now)
     job = NewJob("chain", FOLLOW_ROUTE, f"payment:{payment.id}", now, payment.id)
     return Decision(None, replaces=(handed,), jobs=(job,))
 
 
 def settle_delivery(payment: Payment, hash: str, amount: int, *, now: Instant) -> Step[Payment]:
     """The recipient has the router's payment, and it is final."""
-    delivered = evolve(_route_of(payment), delivery_hash=hash, delivered=Atomic(amount))
+    delivered = evolve(_route_of(payment), delivery_hash=hash, delivered_atomic=Atomic(amount))
     return lifecycle.settle(evolve(payment, route=delivered), now=now)
 
 

@@ -77,14 +77,14 @@ def decide_return(
         receipt.id,
         source=payment.escrow,
         recipient=destination,
-        amount=receipt.amount,
+        amount=receipt.amount_atomic,
         now=now,
     )
     returning = evolve(receipt, sent_back=lifecycle.create(id, destination, note=note))
     return Decision(
         None,
         inserts=(outgoing,),
-        replaces=(returning, evolve(payment, updated_at=now)),
+        replaces=(returning, evolve(payment, updated_at_ms=now)),
         jobs=(send_job(SEND_BACK, partition, outgoing, now),),
     )
 
@@ -114,8 +114,12 @@ def _is_undone(before: Receipt, after: Receipt) -> bool:
     """Whether a look found less, more, or something else than the misdirected funds before it."""
     if not before.is_misdirected:
         return False
-    held = (before.token_address, before.amount, before.sender)
-    return not after.is_misdirected or held != (after.token_address, after.amount, after.sender)
+    held = (before.token_address, before.amount_atomic, before.sender)
+    return not after.is_misdirected or held != (
+        after.token_address,
+        after.amount_atomic,
+        after.sender,
+    )
 
 
 class ReceiptReturnOwner:
@@ -206,7 +210,7 @@ def _write(
     receipt: Receipt, sent_back: SentBack, step: Step[Payment], now: Instant
 ) -> Decision[None]:
     """The receipt with its return, and the Payment: its receipts are part of its answer."""
-    touched = evolve(step, record=evolve(step.record, updated_at=now))
+    touched = evolve(step, record=evolve(step.record, updated_at_ms=now))
     changed = evolve(receipt, sent_back=sent_back)
     return Decision(None, replaces=(changed,)).merge(touched.as_decision())
 

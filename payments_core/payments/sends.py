@@ -181,7 +181,7 @@ class Sends:
             external_user_id=payer.external_user_id,
             source=source,
             release_id=outgoing.id,
-            released=Atomic(amount),
+            released_atomic=Atomic(amount),
             payout=None if terms is None else _new_payout(authority, draft, terms),
         )
         step = lifecycle.create(sending, "create_drawn", now=now)
@@ -282,5 +282,5 @@ def _new_source(
         vault_id=reading.vault.id,
         address=reading.vault.address,
         policy_version=policy_version,
-        reserved_at=now,
+        reserved_at_ms=now,
     )

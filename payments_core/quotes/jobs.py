@@ -101,7 +101,7 @@ class RouteJobs:
             if held is not None:
                 return Decision(held.payment_id == payment.id)
             claim = DeliveryClaim(
-                id=proof.transfer_id, payment_id=payment.id, created_at=self._clock.now()
+                id=proof.transfer_id, payment_id=payment.id, created_at_ms=self._clock.now()
             )
             return Decision(True, inserts=(claim,))
 
@@ -126,7 +126,7 @@ class RouteJobs:
             id=proof.transfer_id,
             transfer=proof.transfer_id,
             payment_id=current.id,
-            created_at=now,
+            created_at_ms=now,
         )
         amount = proof.log.amount_atomic
         step = routing.settle_delivery(current, proof.hash, amount, now=now)
@@ -147,7 +147,7 @@ class RouteJobs:
             return self._prove_return(payment, route, progress.transaction_hash)
         asset = route.asset
         hash = _parse_hash(self._chains[asset.chain_id].chain_type, progress.transaction_hash)
-        paid = payment.released - payment.fee
+        paid = payment.released_atomic - payment.fee_atomic
         wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.destination.address)
         logs = self._find_final_logs(wanted, hash)
         minimum = route.minimum_for(paid)
@@ -173,7 +173,7 @@ class RouteJobs:
         if hash in route.return_hashes:
             return None
         wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.escrow_address)
-        paid = payment.released - payment.fee
+        paid = payment.released_atomic - payment.fee_atomic
         logs = self._find_final_logs(wanted, hash)
         for log in logs:
             if log.sender == route.address and log.amount_atomic >= paid:
@@ -224,7 +224,7 @@ def _parse_hash(chain_type: ChainType, text: str) -> str:
 
 def _ask_again(payment: Payment, now: Instant) -> Decision[None]:
     """Ask the router again: soon at first, then less and less often."""
-    waited_ms = now - payment.updated_at
+    waited_ms = now - payment.updated_at_ms
     return Decision(None, next_run_at=now + min(max(waited_ms // 8, POLL_MS), MAX_POLL_MS))
 
 

@@ -146,7 +146,7 @@ class Quotes:
             paid = self._destinations.resolve_destination(
                 authority, new.destination, recipient, exchange.destination
             )
-            return Payee(exchange.source, exchange.amount, paid)
+            return Payee(exchange.source, exchange.amount_atomic, paid)
 
         def complete(draft: Payment) -> Decision[Payment]:
             quoted = evolve(draft, fee_bps=exchange.fee_bps, route=route, quote_id=quote_id)
@@ -163,7 +163,7 @@ class Quotes:
         created = self._payments.create_receive_payment(
             authority,
             NewPayment(
-                amount=format_amount(exchange.amount, exchange.source.decimals),
+                amount=format_amount(exchange.amount_atomic, exchange.source.decimals),
                 destination=new.destination,
                 expires_in_s=QUOTE_LIFETIME_S,
                 allowed_methods=exchange.methods,
@@ -240,7 +240,7 @@ class Quotes:
         if pricing is None:
             raise CapabilityNotActive("pricing")
         source, destination = exchange.source, exchange.destination
-        paid_on = deduct_fee(exchange.amount, exchange.fee_bps)
+        paid_on = deduct_fee(exchange.amount_atomic, exchange.fee_bps)
         try:
             with self._calls.acquire("pricing", authority.partition):
                 estimate = pricing.estimate(source, destination, paid_on)
@@ -252,7 +252,7 @@ class Quotes:
         return _Offer(
             estimate,
             usd,
-            compute_terms(source, destination, exchange.amount, exchange.fee_bps, estimate),
+            compute_terms(source, destination, exchange.amount_atomic, exchange.fee_bps, estimate),
         )
 
     def _open_route(
@@ -279,8 +279,8 @@ class Quotes:
             source=exchange.source,
             destination=destination,
             amount_atomic=terms.paid_on,
-            expected_atomic=terms.output,
-            minimum_atomic=terms.minimum,
+            expected_atomic=terms.output_atomic,
+            minimum_atomic=terms.minimum_atomic,
             recipient=recipient.address,
             return_to=escrow,
         )
@@ -300,9 +300,9 @@ class Quotes:
             address=self._check_route_address(
                 authority.partition, exchange.source, escrow, address
             ),
-            amount=terms.paid_on,
-            expected=terms.output,
-            minimum=terms.minimum,
+            amount_atomic=terms.paid_on,
+            expected_atomic=terms.output_atomic,
+            minimum_atomic=terms.minimum_atomic,
         )
 
     def _check_route_address(self, partition: str, source: Asset, escrow: str, text: str) -> str:
@@ -335,20 +335,20 @@ def _make_quote(id: str, payment: Payment, exchange: Exchange, offer: _Offer) ->
         source_symbol=source.symbol,
         source_token_address=source.address,
         source_decimals=source.decimals,
-        input=terms.input,
-        input_usd=value_in_usd(terms.input, source, offer.usd.get(source.id)),
+        input_atomic=terms.input_atomic,
+        input_usd=value_in_usd(terms.input_atomic, source, offer.usd.get(source.id)),
         destination_chain_id=destination.chain_id,
         destination_symbol=destination.symbol,
         destination_token_address=destination.address,
         destination_decimals=destination.decimals,
-        output=terms.output,
-        output_usd=value_in_usd(terms.output, destination, offer.usd.get(destination.id)),
-        minimum=terms.minimum,
-        fee=terms.fee,
+        output_atomic=terms.output_atomic,
+        output_usd=value_in_usd(terms.output_atomic, destination, offer.usd.get(destination.id)),
+        minimum_atomic=terms.minimum_atomic,
+        fee_atomic=terms.fee_atomic,
         rate=format_rate(offer.estimate.rate),
         time_s=offer.estimate.time_s,
-        expires_at=payment.expires_at,
-        created_at=payment.created_at,
+        expires_at_ms=payment.expires_at_ms,
+        created_at_ms=payment.created_at_ms,
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
 
 from payments_core.clock import SECOND, Instant
+from payments_core.field_views import FieldView, instant_view
 from payments_core.money import Atomic, atomic
 from payments_core.networks import Asset, pin_token
 from payments_core.storage.records import Collection, Document, Index, Lookup, Record
@@ -44,9 +46,8 @@ class Quote(Record):
             Index("by_deposit_address", key=("deposit_address",)),
             Index("by_created", order=("created_at",), descending=True),
         ),
-        schema=2,
-        upgrades={1: _pin_tokens},
-        oldest_reader=1,
+        schema=3,
+        upgrades={2: _pin_tokens},
     )
 
     payment_id: str
@@ -57,20 +58,23 @@ class Quote(Record):
     source_symbol: str
     source_token_address: str
     source_decimals: int
-    input: Atomic = attrs.field(converter=atomic)
+    input_atomic: Atomic = attrs.field(converter=atomic)
     input_usd: str | None = None
     destination_chain_id: int
     destination_symbol: str
     destination_token_address: str
     destination_decimals: int
-    output: Atomic = attrs.field(converter=atomic)
+    output_atomic: Atomic = attrs.field(converter=atomic)
     output_usd: str | None = None
-    minimum: Atomic = attrs.field(converter=atomic)
-    fee: Atomic = attrs.field(converter=atomic)
+    minimum_atomic: Atomic = attrs.field(converter=atomic)
+    fee_atomic: Atomic = attrs.field(converter=atomic)
     rate: str
     time_s: int
-    expires_at: Instant
-    created_at: Instant
+    expires_at_ms: Instant
+    created_at_ms: Instant
+
+    expires_at: ClassVar[FieldView[datetime]] = instant_view("expires_at_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
     @property
     def source(self) -> Asset:
@@ -105,11 +109,14 @@ class RouteDelivery(Record):
         "route_deliveries",
         columns={"transfer": str},
         lookups=(Lookup("by_transfer", ("transfer",)),),
+        schema=2,
     )
 
     transfer: str
     payment_id: str
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -120,7 +127,9 @@ class DeliveryClaim(Record):
     delivery and kept permanently: a Payment finds its own claim again after a crash.
     """
 
-    collection: ClassVar[Collection] = Collection("delivery_claims")
+    collection: ClassVar[Collection] = Collection("delivery_claims", schema=2)
 
     payment_id: str
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")

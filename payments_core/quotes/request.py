@@ -63,7 +63,7 @@ class Exchange:
     recipient: Account | None
     source: Asset
     destination: Asset
-    amount: int
+    amount_atomic: int
     fee_bps: int
 
     @property
@@ -110,7 +110,7 @@ def resolve_exchange(
         recipient=recipient,
         source=source,
         destination=destination,
-        amount=_parse_amount(new, source),
+        amount_atomic=_parse_amount(new, source),
         fee_bps=fee_bps,
     )
 

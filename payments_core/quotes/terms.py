@@ -23,11 +23,11 @@ _USD_DECIMALS = 6
 class QuoteTerms:
     """Atomic amounts. `paid_on` is the part of `input` that goes to the recipient or the router."""
 
-    input: int
+    input_atomic: int
     paid_on: int
-    output: int
-    minimum: int
-    fee: int
+    output_atomic: int
+    minimum_atomic: int
+    fee_atomic: int
 
 
 def compute_terms(
@@ -43,11 +43,11 @@ def compute_terms(
         raise AmountOutOfRange("it is larger than any token supports")
     slippage = -(-output * estimate.slippage_bps // 10_000)
     return QuoteTerms(
-        input=amount,
+        input_atomic=amount,
         paid_on=paid_on,
-        output=output,
-        minimum=max(1, output - slippage),
-        fee=max(0, convert(amount, source, destination, estimate.rate) - output),
+        output_atomic=output,
+        minimum_atomic=max(1, output - slippage),
+        fee_atomic=max(0, convert(amount, source, destination, estimate.rate) - output),
     )
 
 

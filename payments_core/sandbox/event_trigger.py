@@ -109,7 +109,7 @@ def _make_payload(
     """The catalogue's sample, with what is known of the subject in place of made-up values."""
     payload = event.make_payload(id_sequence.issue)
     if subject.payment is not None:
-        payload = _scale(payload, subject.payment.amount)
+        payload = _scale(payload, subject.payment.amount_atomic)
     known = _collect_facts(event, subject, networks)
     return {field: known.get(field, value) for field, value in payload.items()}
 

@@ -36,7 +36,7 @@ EXPIRY_LAG_S = 10
 class Send:
     """A stranger sends an amount to the escrow, in atomic units."""
 
-    amount: int
+    amount_atomic: int
 
 
 @attrs.frozen
@@ -64,9 +64,9 @@ def plan_moves(page: CheckoutPage) -> Mapping[Action, tuple[Move, ...]]:
     payment = page.payment
     if payment.escrow_address is None:
         return {}
-    amount = payment.amount
-    due = page.due or amount
-    left_ms = payment.expires_at - page.looked_at
+    amount = payment.amount_atomic
+    due = page.due_atomic or amount
+    left_ms = payment.expires_at_ms - page.looked_at
     end = (Pass(left_ms // SECOND + EXPIRY_LAG_S),) if left_ms >= 0 else ()
     found: dict[Action, tuple[Move, ...]] = {
         "pay": (Send(due),),
@@ -130,6 +130,6 @@ class SandboxPayer:
                 authority,
                 payment.chain_id,
                 payment.asset_symbol,
-                format_amount(move.amount, asset.decimals),
+                format_amount(move.amount_atomic, asset.decimals),
                 to=payment.escrow_address,
             )

@@ -22,6 +22,7 @@ from payments_core.fork_safety import register_fork_reset
 from payments_core.money import Atomic
 from payments_core.storage.decoded_records import DecodedRecords
 from payments_core.storage.records import Collection, Document, R, Record
+from payments_core.storage.unit_names import add_units
 
 MAX_BODY_BYTES = 100_000
 
@@ -143,8 +144,9 @@ def encode_value(kind: Any, value: Any) -> bytes:
     """
     body = _encoder.encode(value)
     try:
-        again = decode_value(kind, body)
-    except UnreadableDocument as error:
+        # Not strict: an `int` field may hold an Atomic, which is written as text.
+        again = _decoder(kind, strict=False).decode(body)
+    except msgspec.DecodeError as error:
         raise UnstorableRecord(f"a {kind} cannot be stored: {error}") from error
     # A newer release's fields of a record are left out, which changes the record.
     if again != value and _encoder.encode(again) != body:
@@ -154,9 +156,10 @@ def encode_value(kind: Any, value: Any) -> bytes:
 
 def decode_value(kind: Any, body: bytes) -> Any:
     """The value of a body of `encode_value`. Raises UnreadableDocument."""
+    _decoder(kind, strict=False)  # analyses the class: `convert` would in two threads at once
     try:
-        # Not strict: an `int` field may have held an Atomic, which is written as text.
-        return _decoder(kind, strict=False).decode(body)
+        value = add_units(kind, msgspec.json.decode(body))
+        return msgspec.convert(value, kind, strict=False, dec_hook=_decode_extra, str_keys=True)
     except msgspec.DecodeError as error:
         raise UnreadableDocument(f"{kind}: {error}") from error
 
@@ -197,7 +200,7 @@ def _convert(kind: type[R], document: Document, cause: Exception | None) -> R:
             )
     else:
         document.pop(OLDEST_READER, None)  # it was for other releases
-        document = _upgrade(collection, document, schema)
+        document = add_units(kind, _upgrade(collection, document, schema))
     try:
         record = msgspec.convert(document, kind, dec_hook=_decode_extra, str_keys=True)
     except msgspec.ValidationError as error:
@@ -210,11 +213,11 @@ def _convert(kind: type[R], document: Document, cause: Exception | None) -> R:
 
 def _upgrade(collection: Collection, document: Document, stored: int) -> Document:
     """A document in the code's form, with the schema in which it will be stored."""
+    if stored < 1:
+        raise UnreadableDocument(f"{collection.name}: there is no schema {stored}")
     for schema in range(stored, collection.schema):
-        if schema not in collection.upgrades:
-            raise UnreadableDocument(f"{collection.name}: no upgrade from schema {schema}")
         try:
-            document = collection.upgrades[schema](document)
+            document = collection.upgrades.get(schema, dict)(document)
         except Exception as error:  # the document does not match that schema
             raise UnreadableDocument(
                 f"{collection.name}: no document of schema {schema}: {type(error).__name__}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from payments_core.clock import Instant
+from payments_core.clock import bound_of
 from payments_core.storage.port import Operator, Page, Position, Snapshot, Where
 from payments_core.storage.records import R, Value
 
@@ -34,8 +35,8 @@ def find_newest(
 
 def where_matches(
     *,
-    created_after: Instant | None = None,
-    created_before: Instant | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
     **columns: Value,
 ) -> list[Where]:
     """The comparisons of a list's filters: columns that equal a value, and a window (contract §1).
@@ -45,8 +46,8 @@ def where_matches(
     """
     bounds: tuple[tuple[str, Operator, Value], ...] = (
         *((name, "=", value) for name, value in columns.items()),
-        ("created_at", ">=", created_after),
-        ("created_at", "<", created_before),
+        ("created_at", ">=", None if created_after is None else bound_of(created_after)),
+        ("created_at", "<", None if created_before is None else bound_of(created_before)),
     )
     return [Where(name, operator, value) for name, operator, value in bounds if value is not None]
 

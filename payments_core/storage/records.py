@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import attrs
 
 from payments_core.brief_repr import brief_repr
+from payments_core.field_views import viewed_fields
 
 Value = str | int | None
 Document = dict[str, Any]
@@ -70,10 +71,12 @@ class Lookup:
 class Collection:
     """One kind of stored record.
 
-    `columns` maps a column to `str` or `int`; its value is the record's attribute of that name.
+    `columns` maps a column to `str` or `int`; its value is the record's attribute of that name, or
+    the field behind it if that is a view (`field_views.py`).
 
     `schema` is the record's schema in this release. `upgrades[n]` turns a document of schema n into
-    one of schema n + 1, and `downgrades[n]` reverses that, losing nothing that this release writes.
+    one of schema n + 1, where that takes more than the defaults of added fields; `downgrades[n]`
+    reverses a step, losing nothing that this release writes.
     New documents are stored in the schema `write_schema`, by default the present one: a form that
     the previous release cannot read is read by one release, and written by the next. A document in
     a later schema stays in it. `oldest_reader` is the lowest schema whose releases read this
@@ -129,8 +132,8 @@ class Collection:
         if not 1 <= self.oldest_reader <= self.write_schema <= self.schema:
             raise ValueError(f"{self.name}: oldest_reader <= write_schema <= schema")
         steps = set(range(self.write_schema, self.schema))
-        if missing := steps - set(self.upgrades) or steps - set(self.downgrades):
-            raise ValueError(f"{self.name}: no upgrade or downgrade for schema {sorted(missing)}")
+        if missing := steps - set(self.downgrades):
+            raise ValueError(f"{self.name}: no downgrade to schema {sorted(missing)}")
 
     @property
     def is_replaced_in_any_order(self) -> bool:
@@ -155,8 +158,9 @@ class Collection:
         if not fits_column(record.id):
             raise ValueError(f"{self.name}: the id is too long, or contains U+0000")
         found: list[Value] = []
+        fields = viewed_fields(type(record))
         for column, kind in self.columns.items():
-            value = getattr(record, column)
+            value = getattr(record, fields.get(column, column))
             # True for nearly all. `fits_column`, written out: a record has up to ten columns.
             if value is None:
                 fits = column not in self._ordered

@@ -116,7 +116,7 @@ def effective_scopes(environment: Environment, key: Key) -> tuple[str, ...]:
 
 def key_is_live(key: Key, now: Instant) -> bool:
     """Whether a key opens anything now."""
-    return key.revoked_at is None and (key.expires_at is None or now < key.expires_at)
+    return key.revoked_at_ms is None and (key.expires_at_ms is None or now < key.expires_at_ms)
 
 
 def require_standard_key(key: Key | None) -> None:
@@ -131,7 +131,7 @@ def session_is_valid(session: ClientSession, environment: Environment) -> bool:
     An expired key does not end its sessions.
     """
     issuer = environment.key(session.issuer_key_id)
-    return session.revoked_at is None and issuer is not None and issuer.revoked_at is None
+    return session.revoked_at_ms is None and issuer is not None and issuer.revoked_at_ms is None
 
 
 @attrs.frozen(kw_only=True)
@@ -228,7 +228,7 @@ class Authority:
             raise Unauthorized()
         if environment.version != self.environment.version:
             key = environment.key(self.key.id) if self.key else None
-            if self.key is not None and (key is None or key.revoked_at is not None):
+            if self.key is not None and (key is None or key.revoked_at_ms is not None):
                 raise Unauthorized()
             evolve(self, environment=environment, key=key).require_allowed()
         if self.needs_room:
@@ -263,8 +263,8 @@ def _require_below_limit(environment: Environment) -> None:
     """Return if an environment may store more. Raises StorageLimitReached."""
     stored, limit = environment.stored_bytes, environment.effective_storage_limit_bytes
     if stored is not None and stored >= limit:
-        assert environment.counted_at is not None
-        raise StorageLimitReached(stored, limit, environment.counted_at)
+        assert environment.counted_at_ms is not None
+        raise StorageLimitReached(stored, limit, environment.counted_at_ms)
 
 
 def require_product(authority: Authority, product: str) -> Authority:

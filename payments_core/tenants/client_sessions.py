@@ -135,11 +135,11 @@ class ClientSessions:
                 issuer_key_id=issuer_key_id,
                 permissions=wanted,
                 api_version=authority.api_version,
-                created_at=now,
-                exchange_expires_at=min(now + EXCHANGE_WITHIN_MS, now + expires_in_s * SECOND),
-                expires_at=now + expires_in_s * SECOND,
+                created_at_ms=now,
+                exchange_expires_at_ms=min(now + EXCHANGE_WITHIN_MS, now + expires_in_s * SECOND),
+                expires_at_ms=now + expires_in_s * SECOND,
             )
-            claims = _claims(authority.environment, session, session.exchange_expires_at)
+            claims = _claims(authority.environment, session, session.exchange_expires_at_ms)
             token = self._tokens.mint(CLIENT_SESSION_PREFIX, claims)
             return Decision(CreatedSession(session, token), inserts=(session,))
 
@@ -162,10 +162,10 @@ class ClientSessions:
             exchanged = tx.get(SessionExchange, session.id, for_update=True)
             _require_exchangeable(session, exchanged, now)
             access = self._tokens.mint(
-                ACCESS_PREFIX, _claims(environment, session, session.expires_at)
+                ACCESS_PREFIX, _claims(environment, session, session.expires_at_ms)
             )
             exchange = SessionExchange(
-                id=session.id, nonce=id_sequence.issue("exchange"), exchanged_at=now
+                id=session.id, nonce=id_sequence.issue("exchange"), exchanged_at_ms=now
             )
             return Decision(
                 ExchangedSession(session, access, effective_permissions(environment, session)),
@@ -207,7 +207,7 @@ class ClientSessions:
             Get(ClientSession, claims.subject),
         )
         environment, session = _require_valid_session(environment, session, mode)
-        if self._clock.now() >= session.expires_at:
+        if self._clock.now() >= session.expires_at_ms:
             raise ClientTokenExpired()
         return environment, session
 
@@ -222,9 +222,9 @@ class ClientSessions:
             session = tx.get(ClientSession, session_id, for_update=True)
             if session is None:
                 raise NotFound("client session")
-            if session.revoked_at is not None:
+            if session.revoked_at_ms is not None:
                 return Decision(session)
-            revoked = evolve(session, revoked_at=now)
+            revoked = evolve(session, revoked_at_ms=now)
             return Decision(revoked, replaces=(revoked,))
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
@@ -251,7 +251,7 @@ def _require_exchangeable(
 ) -> None:
     if exchanged is not None:
         raise Unauthorized()
-    if now >= session.exchange_expires_at:
+    if now >= session.exchange_expires_at_ms:
         raise ClientTokenExpired()
 
 

@@ -42,7 +42,7 @@ class CredentialIndex:
             app_id=environment.app_id,
             environment_id=environment.id,
             key_id=key.id,
-            expires_at=key.expires_at,
+            expires_at_ms=key.expires_at_ms,
             master_key=self._key_ring.current_id,
         )
         self._committer.commit(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
-from payments_core.clock import DAY, MINUTE, Instant
+from payments_core.clock import DAY, MINUTE, Instant, from_datetime
 from payments_core.credentials.secrets import (
     DIGEST_PURPOSE,
     Mode,
@@ -104,8 +105,8 @@ class Tenants:
                 mode=mode,
                 api_version=self._versions.current,
                 products=tuple(sorted(products)),
-                created_at=now,
-                updated_at=now,
+                created_at_ms=now,
+                updated_at_ms=now,
             )
             for mode in modes
         )
@@ -114,7 +115,7 @@ class Tenants:
             name=name,
             partner_id=partner_id,
             environments={e.mode: e.id for e in environments},
-            created_at=now,
+            created_at_ms=now,
         )
         # The environments first: until the directory names them, nobody can reach them.
         for environment in environments:
@@ -136,7 +137,7 @@ class Tenants:
         name: str,
         *,
         scopes: Sequence[str] = (),
-        expires_at: Instant | None = None,
+        expires_at: datetime | None = None,
     ) -> tuple[Key, str]:
         """A new key and its secret, which is shown only here.
 
@@ -156,8 +157,8 @@ class Tenants:
             name=name,
             digest=digest,
             scopes=tuple(sorted(scopes)),
-            created_at=now,
-            expires_at=expires_at,
+            created_at_ms=now,
+            expires_at_ms=None if expires_at is None else from_datetime(expires_at),
         )
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
@@ -182,9 +183,9 @@ class Tenants:
             key = environment.key(key_id)
             if key is None:
                 raise NotFound("key")
-            if key.revoked_at is not None:
+            if key.revoked_at_ms is not None:
                 return Decision(environment)
-            revoked = evolve(key, revoked_at=now)
+            revoked = evolve(key, revoked_at_ms=now)
             keys = tuple(revoked if item.id == key_id else item for item in environment.keys)
             return _replace(environment, now, keys=keys)
 
@@ -352,8 +353,8 @@ class Tenants:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             known = tx.get(KeyUse, key_id, for_update=True)
             if known is None:
-                return Decision(None, inserts=(KeyUse(id=key_id, last_used_at=now),))
-            return Decision(None, replaces=(evolve(known, last_used_at=now),))
+                return Decision(None, inserts=(KeyUse(id=key_id, last_used_at_ms=now),))
+            return Decision(None, replaces=(evolve(known, last_used_at_ms=now),))
 
         try:
             self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
@@ -361,7 +362,7 @@ class Tenants:
             self._uses.pop(key_id, None)  # the call itself continues; the next one records it
 
     def _create_environment(self, environment: Environment) -> None:
-        purge = purge_job(environment.id, environment.created_at)
+        purge = purge_job(environment.id, environment.created_at_ms)
         self._committer.commit(
             WorkerAuthority(environment.id, environment.mode),
             lambda tx, id_sequence: Decision(None, inserts=(environment,), jobs=(purge,)),
@@ -370,7 +371,7 @@ class Tenants:
 
 def _is_past_retention(key: Key, now: Instant) -> bool:
     """Whether a key was revoked so long ago that none of its sessions can be valid."""
-    return key.revoked_at is not None and now - key.revoked_at > REVOKED_KEY_RETENTION_MS
+    return key.revoked_at_ms is not None and now - key.revoked_at_ms > REVOKED_KEY_RETENTION_MS
 
 
 def _lock_environment(tx: Transaction, environment_id: str) -> Environment:
@@ -381,7 +382,7 @@ def _lock_environment(tx: Transaction, environment_id: str) -> Environment:
 
 
 def _replace(environment: Environment, now: Instant, **changes: object) -> Decision[Environment]:
-    changed = evolve(environment, updated_at=now, **changes)  # type: ignore[arg-type]
+    changed = evolve(environment, updated_at_ms=now, **changes)  # type: ignore[arg-type]
     return Decision(changed, replaces=(changed,))
 
 

@@ -86,12 +86,12 @@ class OperatorSessions:
                 id=id_sequence.issue("operator_session"),
                 operator_id=operator.id,
                 username=operator.username,
-                password_set_at=operator.password_set_at,
-                began_at=now,
-                used_at=now,
-                ends_at=now + LIFETIME_MS,
+                password_set_at_ms=operator.password_set_at_ms,
+                began_at_ms=now,
+                used_at_ms=now,
+                ends_at_ms=now + LIFETIME_MS,
             )
-            claims = Claims(partition, session.id, environment.api_version, session.ends_at)
+            claims = Claims(partition, session.id, environment.api_version, session.ends_at_ms)
             token = self._tokens.mint(OPERATOR_PREFIX, claims)
             return Decision(
                 BegunSession(session, token), inserts=(session,), deletes=_lock_all(tx, gone)
@@ -119,7 +119,7 @@ class OperatorSessions:
             session, environment, self._operators.find(session.operator_id)
         ):
             raise Unauthorized()
-        if now - session.used_at >= MINUTE:
+        if now - session.used_at_ms >= MINUTE:
             self._record_use(environment, session, now)
         return environment, session
 
@@ -163,9 +163,9 @@ class OperatorSessions:
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             stored = tx.get(OperatorSession, session.id, for_update=True)
-            if stored is None or now <= stored.used_at:
+            if stored is None or now <= stored.used_at_ms:
                 return Decision(None)
-            return Decision(None, replaces=(evolve(stored, used_at=now),))
+            return Decision(None, replaces=(evolve(stored, used_at_ms=now),))
 
         with suppress(Unavailable):  # the call itself continues; the next one records it
             self._committer.commit(WorkerAuthority(environment.id, environment.mode), decide)
@@ -180,8 +180,8 @@ class OperatorSessions:
 def is_over(session: OperatorSession, now: Instant) -> bool:
     """Whether a session has expired: unused for too long, or too old; or nobody knows, since it was
     used under a clock that was ahead."""
-    is_old = now >= session.ends_at or now - session.used_at >= IDLE_MS
-    return is_old or is_ahead(session.used_at, now)
+    is_old = now >= session.ends_at_ms or now - session.used_at_ms >= IDLE_MS
+    return is_old or is_ahead(session.used_at_ms, now)
 
 
 def _has_operator(
@@ -191,7 +191,7 @@ def _has_operator(
     return (
         operator is not None
         and operator.environment_id == environment.id
-        and operator.password_set_at == session.password_set_at
+        and operator.password_set_at_ms == session.password_set_at_ms
     )
 
 

@@ -97,8 +97,8 @@ class Operators:
             mode=environment.mode,
             environment_id=environment_id,
             password_hash=self._hash(password),
-            password_set_at=now,
-            created_at=now,
+            password_set_at_ms=now,
+            created_at_ms=now,
         )
         self._committer.commit(
             _AUTHORITY,
@@ -139,7 +139,7 @@ class Operators:
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Operator]:
             known = _lock_operator(tx, username, mode)
-            changed = evolve(known, password_hash=hashed, password_set_at=now)
+            changed = evolve(known, password_hash=hashed, password_set_at_ms=now)
             return Decision(changed, replaces=(changed,))
 
         return NewPassword(self._committer.commit(_AUTHORITY, decide), password)

@@ -46,7 +46,7 @@ def load_key_uses(storage: Storage, environment: Environment) -> Mapping[str, In
     def load(snapshot: Snapshot) -> dict[str, Instant]:
         ids = [key.id for key in environment.keys]
         found = load_listed(environment.id, KeyUse, ids, lambda id: snapshot.get(KeyUse, id))
-        return {use.id: use.last_used_at for use in found if use is not None}
+        return {use.id: use.last_used_at_ms for use in found if use is not None}
 
     return storage.read(environment.id, load)
 

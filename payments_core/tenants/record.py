@@ -8,6 +8,7 @@ hold it, so that none commits with rights that were revoked meanwhile.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ import attrs
 from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode, SecretKind
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.storage.records import Collection, Index, Record, Unique
 
 PRODUCTS = (
@@ -66,9 +68,13 @@ class Key:
     name: str
     digest: str = attrs.field(repr=False)
     scopes: tuple[str, ...] = ()
-    created_at: Instant
-    expires_at: Instant | None = None
-    revoked_at: Instant | None = None
+    created_at_ms: Instant
+    expires_at_ms: Instant | None = None
+    revoked_at_ms: Instant | None = None
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    expires_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("expires_at_ms")
+    revoked_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("revoked_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -80,9 +86,7 @@ class Environment(Record):
     `counted_at`; both are None until then.
     """
 
-    collection: ClassVar[Collection] = Collection(
-        "environments", columns={"app_id": str}, schema=2, upgrades={1: dict}, oldest_reader=1
-    )
+    collection: ClassVar[Collection] = Collection("environments", columns={"app_id": str}, schema=3)
 
     app_id: str
     partner_id: str
@@ -94,9 +98,13 @@ class Environment(Record):
     rate_limits: Mapping[str, int] = attrs.field(factory=dict)
     storage_limit_bytes: int | None = None
     stored_bytes: int | None = None
-    counted_at: Instant | None = None
-    created_at: Instant
-    updated_at: Instant
+    counted_at_ms: Instant | None = None
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    counted_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("counted_at_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     def __attrs_post_init__(self) -> None:
         # Every request reads its environment: one that nobody can change is decoded once.
@@ -118,13 +126,18 @@ class App(Record):
     """A directory row: which environments an app has, by mode."""
 
     collection: ClassVar[Collection] = Collection(
-        "apps", columns={"created_at": int}, indexes=(Index("by_created", order=("created_at",)),)
+        "apps",
+        columns={"created_at": int},
+        indexes=(Index("by_created", order=("created_at",)),),
+        schema=2,
     )
 
     name: str
     partner_id: str
     environments: Mapping[str, str]
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -152,14 +165,17 @@ class CredentialIndexEntry(Record):
         "secret_addresses",
         columns={"key_id": str},
         indexes=(Index("by_key", key=("key_id",)),),
+        schema=2,
     )
 
     app_id: str
     environment_id: str
     key_id: str
-    expires_at: Instant | None = None
+    expires_at_ms: Instant | None = None
     master_key: str | None = None
     key_digest: str | None = attrs.field(default=None, repr=False)
+
+    expires_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("expires_at_ms")
 
     @property
     def proven_digest(self) -> str:
@@ -168,16 +184,20 @@ class CredentialIndexEntry(Record):
 
     def may_open(self, app_id: str | None, now: Instant) -> bool:
         """Whether the secret has not expired and, if an app is named, belongs to it."""
-        return app_id in (None, self.app_id) and (self.expires_at is None or now < self.expires_at)
+        return app_id in (None, self.app_id) and (
+            self.expires_at_ms is None or now < self.expires_at_ms
+        )
 
 
 @attrs.frozen(kw_only=True, slots=False)
 class KeyUse(Record):
     """When a key was last used, to the minute; separate from the key, which every call holds."""
 
-    collection: ClassVar[Collection] = Collection("key_uses")
+    collection: ClassVar[Collection] = Collection("key_uses", schema=2)
 
-    last_used_at: Instant
+    last_used_at_ms: Instant
+
+    last_used_at: ClassVar[FieldView[datetime]] = instant_view("last_used_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -192,14 +212,18 @@ class Operator(Record):
         columns={"environment_id": str, "created_at": int},
         indexes=(Index("by_created", order=("created_at",)),),
         uniques=(Unique("environment", ("environment_id",)),),
+        schema=2,
     )
 
     username: str
     mode: Mode
     environment_id: str
     password_hash: str = attrs.field(repr=False)
-    password_set_at: Instant
-    created_at: Instant
+    password_set_at_ms: Instant
+    created_at_ms: Instant
+
+    password_set_at: ClassVar[FieldView[datetime]] = instant_view("password_set_at_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 def operator_id(mode: str, username: str) -> str:
@@ -220,14 +244,20 @@ class OperatorSession(Record):
         "operator_sessions",
         columns={"began_at": int},
         indexes=(Index("by_beginning", order=("began_at",)),),
+        schema=2,
     )
 
     operator_id: str
     username: str
-    password_set_at: Instant
-    began_at: Instant
-    used_at: Instant
-    ends_at: Instant
+    password_set_at_ms: Instant
+    began_at_ms: Instant
+    used_at_ms: Instant
+    ends_at_ms: Instant
+
+    password_set_at: ClassVar[FieldView[datetime]] = instant_view("password_set_at_ms")
+    began_at: ClassVar[FieldView[datetime]] = instant_view("began_at_ms")
+    used_at: ClassVar[FieldView[datetime]] = instant_view("used_at_ms")
+    ends_at: ClassVar[FieldView[datetime]] = instant_view("ends_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -248,28 +278,37 @@ class ClientSession(Record):
     The tokens of a session are sealed, so none is stored.
     """
 
-    collection: ClassVar[Collection] = Collection("client_sessions")
+    collection: ClassVar[Collection] = Collection("client_sessions", schema=2)
 
     account_id: str
     issuer_key_id: str
     permissions: tuple[str, ...]
     api_version: str
-    created_at: Instant
-    exchange_expires_at: Instant
-    expires_at: Instant
-    revoked_at: Instant | None = None
+    created_at_ms: Instant
+    exchange_expires_at_ms: Instant
+    expires_at_ms: Instant
+    revoked_at_ms: Instant | None = None
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    exchange_expires_at: ClassVar[FieldView[datetime]] = instant_view("exchange_expires_at_ms")
+    expires_at: ClassVar[FieldView[datetime]] = instant_view("expires_at_ms")
+    revoked_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("revoked_at_ms")
 
     @property
-    def updated_at(self) -> Instant:
+    def updated_at_ms(self) -> Instant:
         """When it last changed: only its revocation changes it."""
-        return self.created_at if self.revoked_at is None else self.revoked_at
+        return self.created_at_ms if self.revoked_at_ms is None else self.revoked_at_ms
+
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
 class SessionExchange(Record):
     """The one exchange of a session, under the session's id; `nonce` identifies the call."""
 
-    collection: ClassVar[Collection] = Collection("session_exchanges")
+    collection: ClassVar[Collection] = Collection("session_exchanges", schema=2)
 
     nonce: str
-    exchanged_at: Instant
+    exchanged_at_ms: Instant
+
+    exchanged_at: ClassVar[FieldView[datetime]] = instant_view("exchanged_at_ms")

@@ -9,6 +9,7 @@ on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
@@ -19,6 +20,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound
 from payments_core.evolve import evolve
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.storage.query_semantics import validate_position
 from payments_core.storage.records import Collection, Index, Record
@@ -42,7 +44,7 @@ class LoggedRequest:
     """
 
     id: str
-    at: Instant
+    at_ms: Instant
     method: str
     path: str
     query: str = ""
@@ -55,6 +57,8 @@ class LoggedRequest:
     error_code: str | None = None
     duration_ms: int = 0
 
+    at: ClassVar[FieldView[datetime]] = instant_view("at_ms")
+
 
 @attrs.frozen(kw_only=True, slots=False)
 class RequestLogPage(Record):
@@ -64,10 +68,13 @@ class RequestLogPage(Record):
         "request_log",
         columns={"created_at": int},
         indexes=(Index("newest", order=("created_at",), descending=True),),
+        schema=2,
     )
 
-    created_at: Instant
+    created_at_ms: Instant
     requests: tuple[LoggedRequest, ...]
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 class RequestLog:
@@ -89,7 +96,7 @@ class RequestLog:
             if newest is not None and joined is not None and len(joined) <= PAGE_REQUESTS:
                 return Decision(None, replaces=(evolve(newest, requests=joined),))
             page = RequestLogPage(
-                id=id_sequence.issue("request_log"), created_at=now, requests=tuple(requests)
+                id=id_sequence.issue("request_log"), created_at_ms=now, requests=tuple(requests)
             )
             excess = sorted(one.id for one in known[MAX_PAGES - 1 :])
             dropped = (tx.get(RequestLogPage, id, for_update=True) for id in excess)
@@ -135,7 +142,7 @@ class RequestLog:
 
 
 def _position(request: LoggedRequest) -> Position:
-    return request.at, request.id
+    return request.at_ms, request.id
 
 
 def _find_pages(snapshot: Snapshot) -> Sequence[RequestLogPage]:

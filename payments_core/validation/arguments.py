@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from functools import cache, wraps
 from operator import attrgetter
@@ -125,7 +126,7 @@ def is_checked(hint: Any) -> bool:
     origin: Any = get_origin(hint)
     if origin in (Union, UnionType, Sequence, Mapping):
         return all(map(is_checked, get_args(hint)))
-    is_plain = hint in (str, int, bool, Decimal, NoneType, UnsetType)
+    is_plain = hint in (str, int, bool, datetime, Decimal, NoneType, UnsetType)
     return is_plain or origin in (Annotated, Literal) or attrs.has(hint)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from operator import is_
@@ -105,6 +106,17 @@ def _read_flag(value: Any, _: Any) -> bool:
     if type(value) is not bool:
         raise InvalidValue.of("must be True or False")
     return value
+
+
+def _read_datetime(value: Any, _: Any) -> datetime:
+    if type(value) is not datetime:
+        raise InvalidValue.of("must be a datetime with a time zone")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidValue.of("must have a time zone, for example datetime.UTC")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidValue.of("must be within the years 1 to 9999 of UTC") from None
 
 
 def _read_decimal(value: Any, _: Any) -> Decimal:
@@ -333,4 +345,5 @@ PYTHON_SCALARS: Final[Mapping[Any, Hook]] = {
     int: _read_integer,
     bool: _read_flag,
     Decimal: _read_exact_decimal,
+    datetime: _read_datetime,
 }

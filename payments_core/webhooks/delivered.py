@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Collection as Ids
+from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ import attrs
 
 from payments_core.clock import DAY, Instant
 from payments_core.evolve import evolve
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.webhooks.record import Delivery, delivery_id
@@ -62,11 +64,14 @@ class DeliveredEvents(Record):
         "webhook_delivered_events",
         columns={"updated_at": int},
         indexes=(Index("by_updated", order=("updated_at",)),),
+        schema=2,
     )
 
     marks: str = ""
     has_more: bool = False
-    updated_at: Instant
+    updated_at_ms: Instant
+
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     def split(self) -> set[str]:
         """The marks."""
@@ -126,10 +131,10 @@ def note_deletions(
             full.add(id)
     changed = []
     for id, of_record in marks.items():
-        before = known.get(id) or DeliveredEvents(id=id, updated_at=now)
+        before = known.get(id) or DeliveredEvents(id=id, updated_at_ms=now)
         after = evolve(before, marks="".join(sorted(of_record)), has_more=id in full)
         if after != before:
-            changed.append(evolve(after, updated_at=now))
+            changed.append(evolve(after, updated_at_ms=now))
     return changed
 
 

@@ -63,7 +63,7 @@ class EndpointHealth:
         """
         if self.newest is not None:
             return "ok" if self.newest.status == "delivered" else "failing"
-        return "unknown" if self.endpoint.failing_since is None else "failing"
+        return "unknown" if self.endpoint.failing_since_ms is None else "failing"
 
 
 def load_health(snapshot: Snapshot, endpoint: Endpoint) -> EndpointHealth:
@@ -105,10 +105,10 @@ def find_health_change(
         return None
     by_outcome = {find_outcome(delivery): delivery for delivery in attempted}
     if (failed := by_outcome.get("fails")) is not None:
-        reported_at = endpoint.failing_told_at
+        reported_at = endpoint.failing_told_at_ms
         is_due = reported_at is None or not 0 <= now - reported_at < REPORT_INTERVAL_MS
         return (FAILING, failed) if is_due else None
-    if (worked := by_outcome.get("works")) is not None and endpoint.failing_since is not None:
+    if (worked := by_outcome.get("works")) is not None and endpoint.failing_since_ms is not None:
         return RECOVERED, worked
     return None
 
@@ -126,14 +126,14 @@ def decide_report(
     failure = delivery.failure
     jobs: tuple[NewJob, ...] = ()
     if name == FAILING:
-        since = endpoint.failing_since or now
-        changed = evolve(endpoint, failing_since=since, failing_told_at=now)
+        since = endpoint.failing_since_ms or now
+        changed = evolve(endpoint, failing_since_ms=since, failing_told_at_ms=now)
         if disables:
             disabled = decide_update(changed, EndpointChanges(status="disabled"), now=now)
             failure = f"{failure or ''} {DISABLED_WORDS}".strip()
             changed, jobs = evolve(disabled.result, disabled_reason=failure), disabled.jobs
     else:
-        changed = evolve(endpoint, failing_since=None)
+        changed = evolve(endpoint, failing_since_ms=None)
     payload = {
         "webhookId": endpoint.id,
         "deliveryId": delivery.id,
@@ -150,7 +150,7 @@ def only_refuses(
 
     The newest success counts too: a success beside a failure ends no report.
     """
-    since = endpoint.failing_since
+    since = endpoint.failing_since_ms
     if since is None or since > now - REFUSING_DISABLED_MS:
         return False
     if not all(map(_is_refused, attempted)):
@@ -163,7 +163,7 @@ def only_refuses(
         limit=1,
         skip_damaged=True,
     )
-    return all(one.updated_at < since for one in worked.records)
+    return all(one.updated_at_ms < since for one in worked.records)
 
 
 def _is_refused(delivery: Delivery) -> bool:
@@ -180,5 +180,5 @@ def reports_on(event: Event, endpoint: Endpoint) -> bool:
 def may_receive(event: Event, endpoint: Endpoint) -> bool:
     """Whether the endpoint gets the event, if it has subscribed to it."""
     is_health_event = event.name in (FAILING, RECOVERED)
-    is_failing = endpoint.failing_since is not None
+    is_failing = endpoint.failing_since_ms is not None
     return not (is_health_event and is_failing) and not reports_on(event, endpoint)

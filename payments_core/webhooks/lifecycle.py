@@ -173,10 +173,11 @@ def decide_update(
         row = ENDPOINT.step(endpoint.status, STATUS_TRIGGERS[changes.status])
         changed = evolve(changed, status=cast(EndpointStatus, row.target), disabled_reason=None)
         if changes.status == "active" and endpoint.status != "active":
-            changed = evolve(changed, failing_since=None, failing_told_at=None)  # it starts anew
+            # It starts anew.
+            changed = evolve(changed, failing_since_ms=None, failing_told_at_ms=None)
     if changed == endpoint:
         return Decision(endpoint, holds=(endpoint,))
-    changed = evolve(changed, updated_at=now)
+    changed = evolve(changed, updated_at_ms=now)
     jobs: tuple[NewJob, ...] = ()
     if _stops_deliveries(endpoint, changed):
         revision = endpoint.revision + 1
@@ -228,14 +229,14 @@ def decide_rotate(
     ENDPOINT.step(endpoint.status, "rotate")
     older: tuple[OlderSecret, ...] = ()
     if overlap_ms:
-        replaced = OlderSecret(sealed=endpoint.sealed_secret, until=now + overlap_ms)
+        replaced = OlderSecret(sealed=endpoint.sealed_secret, until_ms=now + overlap_ms)
         older = (replaced, *endpoint.valid_older_secrets(now))
     if len(older) > MAX_OLDER_SECRETS:  # dropping one would break what was promised for it
         raise ResourceConflict(
             f"{MAX_OLDER_SECRETS} older secrets are still valid;"
             " wait, or rotate without an overlap."
         )
-    changed = evolve(endpoint, sealed_secret=sealed_secret, older_secrets=older, updated_at=now)
+    changed = evolve(endpoint, sealed_secret=sealed_secret, older_secrets=older, updated_at_ms=now)
     return Decision(changed, replaces=(changed,))
 
 
@@ -251,8 +252,8 @@ def new_delivery(event: Event, endpoint: Endpoint, body: str, *, now: Instant) -
         account_id=event.account_id,
         external_user_id=event.external_user_id,
         request_body=body,
-        created_at=now,
-        updated_at=now,
+        created_at_ms=now,
+        updated_at_ms=now,
     )
 
 
@@ -293,7 +294,7 @@ def with_effective_status(delivery: Delivery, endpoint: Endpoint) -> Delivery:
     why = abandon_reason(delivery, endpoint)
     if why is None or delivery.status not in OPEN_STATUSES:
         return delivery
-    return _apply_trigger(delivery, why, now=delivery.updated_at).record
+    return _apply_trigger(delivery, why, now=delivery.updated_at_ms).record
 
 
 def decide_abandon(
@@ -314,10 +315,8 @@ def decide_attempt(
     max_attempts: int,
 ) -> Decision[Delivery]:
     """The decision of an attempt. A failed delivery keeps its job for the next attempt."""
-    trigger, attempts = (
-        _attempt_trigger(delivery, endpoint, attempt, max_attempts),
-        delivery.attempts + 1,
-    )
+    trigger = _attempt_trigger(delivery, endpoint, attempt, max_attempts)
+    attempts = delivery.attempts + 1
     changes: dict[str, Any] = {
         "attempts": attempts,
         "response_status": attempt.status,
@@ -326,11 +325,12 @@ def decide_attempt(
     if trigger in ("fail", "refuse", "exhaust"):
         changes["failure"] = explain_attempt(trigger, attempt.status, attempt.failure)
     if trigger == "deliver":
-        changes["delivered_at"] = now
+        changes["delivered_at_ms"] = now
     if trigger == "fail":
-        changes["next_attempt_at"] = now + retry_delay_ms(attempts, attempt.retry_after, real_now)
+        wait_ms = retry_delay_ms(attempts, attempt.retry_after, real_now)
+        changes["next_attempt_at_ms"] = now + wait_ms
     step = _apply_trigger(delivery, trigger, now=now, **changes)
-    return evolve(step.as_decision(step.record), next_run_at=step.record.next_attempt_at)
+    return evolve(step.as_decision(step.record), next_run_at=step.record.next_attempt_at_ms)
 
 
 def classify_status(status: int) -> Literal["delivered", "refused", "failing"]:
@@ -390,8 +390,8 @@ def decide_retry(
         step.record,
         endpoint_revision=endpoint.revision,
         attempts=0,
-        delivered_at=None,
-        updated_at=now,
+        delivered_at_ms=None,
+        updated_at_ms=now,
     )
     if job is not None:
         due = evolve(job, due_at=now, lease_until=0, claims=0, failures=0)
@@ -405,5 +405,5 @@ def _apply_trigger(
     delivery: Delivery, trigger: str, *, now: Instant, **changes: Any
 ) -> Step[Delivery]:
     row = DELIVERY.step(delivery.status, trigger)
-    changes = {"next_attempt_at": None, "failure": ENDS_UNASKED.get(trigger), **changes}
-    return Step(evolve(delivery, status=_STATUSES[row.target], updated_at=now, **changes))
+    changes = {"next_attempt_at_ms": None, "failure": ENDS_UNASKED.get(trigger), **changes}
+    return Step(evolve(delivery, status=_STATUSES[row.target], updated_at_ms=now, **changes))

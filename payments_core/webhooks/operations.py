@@ -151,8 +151,8 @@ class WebhookEndpoints:
                 description=description,
                 subscribed_events=_each_once(subscribed_events),
                 sealed_secret=seal_secret(self._key_ring, id, secret),
-                created_at=now,
-                updated_at=now,
+                created_at_ms=now,
+                updated_at_ms=now,
             )
             return _with_secret(decide_create(endpoint), secret)
 
@@ -401,7 +401,7 @@ def _with_console_action(
     if not decision.replaces:
         return decision
     action_row = ConsoleAction(
-        id=id_sequence.issue("webhook_action"), subject=subject.id, action=action, created_at=now
+        id=id_sequence.issue("webhook_action"), subject=subject.id, action=action, created_at_ms=now
     )
     return evolve(decision, inserts=(action_row, *decision.inserts))
 

@@ -60,7 +60,15 @@ Headers = HasItems | Iterable[tuple[str | bytes, Any]]
 
 
 class ReceivedEvent(msgspec.Struct, frozen=True, rename="camel"):
-    """A verified event. It is a prompt to read the resource: it may repeat, and come late."""
+    """A verified event. It is a prompt to read the resource: it may repeat, and come late.
+
+    >>> event = read_event(
+    ...     b'{"id": "evt_1", "name": "payment.succeeded", "apiVersion": "2026-09-09",'
+    ...     b' "createdAt": "2026-12-01T10:00:00.000Z", "payload": {"paymentId": "payment_1"}}'
+    ... )
+    >>> event.name, event.payload["paymentId"]
+    ('payment.succeeded', 'payment_1')
+    """
 
     id: str
     name: str

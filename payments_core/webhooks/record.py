@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from base64 import urlsafe_b64encode
+from datetime import datetime
 from functools import lru_cache
 from typing import ClassVar, Literal
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.storage.records import Collection, Index, Record, Unique
 
 EndpointStatus = Literal["active", "disabled", "archived"]
@@ -24,7 +26,9 @@ class OlderSecret:
     """A secret that a rotation replaced, sealed like the endpoint's own; it signs until `until`."""
 
     sealed: str = attrs.field(repr=False)
-    until: Instant
+    until_ms: Instant
+
+    until: ClassVar[FieldView[datetime]] = instant_view("until_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -48,9 +52,7 @@ class Endpoint(Record):
             Index("by_status", key=("status",), order=("created_at",)),
         ),
         uniques=(Unique(ACTIVE_URL, ("active_url",)),),
-        schema=3,
-        upgrades={1: dict, 2: dict},
-        oldest_reader=1,
+        schema=4,
     )
 
     url: str
@@ -62,11 +64,18 @@ class Endpoint(Record):
     older_secrets: tuple[OlderSecret, ...] = ()
     revision: int = 1
     closed_revision: int = 0
-    failing_since: Instant | None = None
-    failing_told_at: Instant | None = None
+    failing_since_ms: Instant | None = None
+    failing_told_at_ms: Instant | None = None
     disabled_reason: str | None = None
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    failing_since: ClassVar[FieldView[datetime | None]] = optional_instant_view("failing_since_ms")
+    failing_told_at: ClassVar[FieldView[datetime | None]] = optional_instant_view(
+        "failing_told_at_ms"
+    )
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def active_url(self) -> str | None:
@@ -75,7 +84,7 @@ class Endpoint(Record):
 
     def valid_older_secrets(self, now: Instant) -> tuple[OlderSecret, ...]:
         """The older secrets that still sign, newest first."""
-        return tuple(older for older in self.older_secrets if now < older.until)
+        return tuple(older for older in self.older_secrets if now < older.until_ms)
 
     def subscribes(self, event_name: str) -> bool:
         """Whether it is subscribed to events of that name."""
@@ -105,9 +114,7 @@ class Delivery(Record):
             Index("by_status", key=("endpoint_id", "status"), order=("created_at",)),
         ),
         uniques=(Unique("event_endpoint", ("event_id", "endpoint_id"), is_fixed=True),),
-        schema=2,
-        upgrades={1: dict},
-        oldest_reader=1,
+        schema=3,
     )
 
     endpoint_id: str
@@ -123,10 +130,17 @@ class Delivery(Record):
     request_body: str
     response_body: str | None = None
     failure: str | None = None
-    next_attempt_at: Instant | None = None
-    delivered_at: Instant | None = None
-    created_at: Instant
-    updated_at: Instant
+    next_attempt_at_ms: Instant | None = None
+    delivered_at_ms: Instant | None = None
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    next_attempt_at: ClassVar[FieldView[datetime | None]] = optional_instant_view(
+        "next_attempt_at_ms"
+    )
+    delivered_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("delivered_at_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def job_id(self) -> str:
@@ -146,11 +160,14 @@ class ConsoleAction(Record):
         "webhook_console_actions",
         columns={"subject": str, "created_at": int},
         indexes=(Index("by_subject", key=("subject",), order=("created_at",)),),
+        schema=2,
     )
 
     subject: str
     action: Literal["update", "rotate_secret", "retry", "test", "resend", "recover"]
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 def delivery_id(event_id: str, endpoint_id: str) -> str:

@@ -83,7 +83,7 @@ class DeliveryTrim:
             for endpoints in self._iterate_endpoints(partition, status):
                 yield READ_EFFORT + len(endpoints)
                 for endpoint in endpoints:
-                    if status == "active" or endpoint.updated_at >= emptied:
+                    if status == "active" or endpoint.updated_at_ms >= emptied:
                         yield from self._go_through_endpoint(partition, endpoint, now)
         self._complete.add(partition)
 
@@ -91,7 +91,7 @@ class DeliveryTrim:
         self, partition: str, endpoint: Endpoint, now: Instant
     ) -> Iterator[int]:
         before, is_active = now - KEPT_MS, endpoint.status == "active"
-        keeps = is_active or endpoint.updated_at >= now - CLOSED_MS
+        keeps = is_active or endpoint.updated_at_ms >= now - CLOSED_MS
         kept = dict.fromkeys(ENDED, KEPT[endpoint.status] if keeps else 0)
         after: Position | None = (before, "")  # the empty id comes before all others
         while after is not None:
@@ -160,7 +160,7 @@ class DeliveryTrim:
     ) -> Decision[None]:
         found = tx.get_many(Delivery, [one.id for one in old], for_update=True).values()
         # One of them may have been sent again since.
-        gone = tuple(one for one in found if one.status in ENDED and one.updated_at < before)
+        gone = tuple(one for one in found if one.status in ENDED and one.updated_at_ms < before)
         if endpoint.status == "archived":  # for ever, and so nothing is recovered
             return Decision(None, deletes=gone)
         known = lock_records(tx, endpoint.id, [one.id for one in gone])

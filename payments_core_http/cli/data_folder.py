@@ -260,7 +260,7 @@ def _replace_key(
 ) -> str:
     """A new key in place of keys of that name that a start has created and lost."""
     for lost in environment.keys:
-        if lost.name == name and lost.revoked_at is None:
+        if lost.name == name and lost.revoked_at_ms is None:
             service.tenants.revoke_key(environment.id, lost.id)
     _, secret = service.tenants.create_key(environment.id, kind, name)
     return secret

@@ -66,6 +66,12 @@ class AsyncClient(_Closing, AsyncPartnerResources):
     Each attribute is a resource, and each of its methods one operation of the API. Operations that
     create or move take an `idempotency_key`; without one the client makes its own, so that it can
     retry, and yours lets a whole task be repeated.
+
+    >>> async def list_users():
+    ...     async with AsyncClient.in_process(application, app.id, secret) as client:
+    ...         return [account.external_user_id async for account in client.accounts.list()]
+    >>> sorted(asyncio.run(list_users()))
+    ['bob', 'merchant', 'payer']
     """
 
     def __init__(

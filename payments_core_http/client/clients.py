@@ -65,6 +65,11 @@ class Client(_Closing, PartnerResources):
     Each attribute is a resource, and each of its methods one operation of the API. Operations that
     create or move take an `idempotency_key`; without one the client makes its own, so that it can
     retry, and yours lets a whole task be repeated.
+
+    >>> client = Client.in_process(application, app.id, secret)  # or Client("https://...", ...)
+    >>> to_bob = AccountDestination(external_user_id="bob")
+    >>> client.payments.receive(amount="25.00", destination=to_bob).status
+    'awaiting_payment'
     """
 
     def __init__(
@@ -109,7 +114,12 @@ class Client(_Closing, PartnerResources):
 
 
 class AccountClient(_Closing, AccountResources):
-    """The holder of an access token: one account, with the permissions of its session."""
+    """The holder of an access token: one account, with the permissions of its session.
+
+    >>> eve = client.open_account(eve_id, ["payments:read", "vault_payments:write"])
+    >>> eve.pay(payment.id, payment.client_secret).option.status
+    'processing'
+    """
 
     def __init__(
         self,
@@ -171,6 +181,11 @@ class PublicClient(_Closing, PublicResources):
     """A client without an account: what a payer's page does with a Payment's secret or link.
 
     `origin` is the shop's own, and is sent if no other credential is.
+
+    >>> public = PublicClient.in_process(application)  # or PublicClient("https://...")
+    >>> checkout = public.open_link(payment.payment_url)
+    >>> [method.provider_code for method in checkout.list_methods().methods]
+    ['direct', 'routing', 'hosted_onramp']
     """
 
     def __init__(
@@ -200,7 +215,12 @@ class PublicClient(_Closing, PublicResources):
 
 @attrs.frozen
 class Checkout:
-    """One Payment and its client secret: what its payer does."""
+    """One Payment and its client secret: what its payer does.
+
+    >>> checkout = PublicClient.in_process(application).open_link(payment.payment_url)
+    >>> checkout.read_state().status
+    'awaiting_payment'
+    """
 
     client: PublicClient
     payment_id: str

@@ -27,6 +27,9 @@ class Retries:
     The wait doubles with each attempt up to `longest_wait_s`, minus a random part of up to half of
     it, so that many clients do not retry at the same time. A `Retry-After` is waited for in full;
     if it is more than `longest_wait_s`, the error is raised at once.
+
+    >>> once = Retries(attempts=1)
+    >>> client = Client("https://payments.example", "app_...", "sk_sandbox_...", retries=once)
     """
 
     attempts: int = attrs.field(default=4, validator=attrs.validators.ge(1))

@@ -50,7 +50,7 @@ def show_activity(service: PaymentsService, call: PageCall) -> Response:
     page = call.resources.payments.list_briefly(limit=MAX_PAYMENTS)
     chart = make_chart(
         PAYMENT_TONES,
-        ((payment.created_at, STATUS_WORDS[payment.status].tone) for payment in page.records),
+        ((payment.created_at_ms, STATUS_WORDS[payment.status].tone) for payment in page.records),
         now=service.parts.ports.clock.now(),
         is_cut=page.next is not None,
     )
@@ -70,7 +70,7 @@ def show_health(service: PaymentsService, call: PageCall) -> Response:
     )
     chart = make_chart(
         DELIVERY_TONES,
-        ((one.updated_at, _TONE_OF_DELIVERY[one.status]) for one in page.records),
+        ((one.updated_at_ms, _TONE_OF_DELIVERY[one.status]) for one in page.records),
         now=service.parts.ports.clock.now(),
         is_cut=page.next is not None,
     )
@@ -88,9 +88,9 @@ class Released:
 def _sum_released(payments: Sequence[Payment], chart: Chart | None) -> Released:
     """What the Payments in the chart released; later refunds are not subtracted."""
     start = chart.bars[0].start if chart else 0
-    found = [one for one in payments if one.settled and one.created_at >= start]
+    found = [one for one in payments if one.settled_atomic and one.created_at_ms >= start]
     sums: Counter[tuple[str, int]] = Counter()
     for payment in found:
-        sums[payment.asset.symbol, payment.asset.decimals] += payment.settled
+        sums[payment.asset.symbol, payment.asset.decimals] += payment.settled_atomic
     amounts = [f"{format_amount(sums[one], one[1])} {one[0]}" for one in sorted(sums)]
     return Released(amounts, len(found))

@@ -33,6 +33,6 @@ def list_keys(service: PaymentsService, call: PageCall) -> Response:
 
 
 def _state_of(key: Key, now: Instant) -> str:
-    if key.revoked_at is not None:
+    if key.revoked_at_ms is not None:
         return "revoked"
     return "live" if key_is_live(key, now) else "over"

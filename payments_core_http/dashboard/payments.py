@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from payments_core.clock import DAY, Instant, parse_iso
+from payments_core.clock import parse_iso, to_datetime
 from payments_core.engine.idempotency.record import Response
 from payments_core.engine.identifiers import is_identifier
 from payments_core.errors import PaymentsError, ValidationFailed
@@ -104,16 +105,16 @@ def _read_filters(filters: Mapping[str, str]) -> Mapping[str, Any]:
         **{name: filters[name] for name, known in choices.items() if filters.get(name) in known},
         "reference": None if not search or is_identifier(search, "acct") else search,
         "created_after": _parse_day(filters, "from"),
-        "created_before": None if last is None else last + DAY,
+        "created_before": None if last is None else last + timedelta(days=1),
     }
 
 
-def _parse_day(filters: Mapping[str, str], name: str) -> Instant | None:
+def _parse_day(filters: Mapping[str, str], name: str) -> datetime | None:
     """The start of a day in UTC. Raises ValidationFailed."""
     if name not in filters:
         return None
     try:
-        return parse_iso(f"{filters[name]}T00:00:00Z")
+        return to_datetime(parse_iso(f"{filters[name]}T00:00:00Z"))
     except (ValueError, OverflowError):
         raise ValidationFailed.at(name, "must be a day such as 2026-09-21") from None
 
@@ -144,7 +145,7 @@ def _plan_refund(service: PaymentsService, call: PageCall, payment_id: str) -> P
 
 def _may_cancel(payment: Payment) -> bool:
     try:
-        lifecycle.cancel(payment, now=payment.updated_at)
+        lifecycle.cancel(payment, now=payment.updated_at_ms)
     except PaymentsError:
         return False
     return True

@@ -81,7 +81,7 @@ def write_pytest(request: LoggedRequest, public_url: str) -> str:
         "",
         "",
         f"def test_{_name_test(request)}() -> None:",
-        f"    # {ascii(words)[1:-1]} at {format_iso(request.at)}: {request.id}",
+        f"    # {ascii(words)[1:-1]} at {format_iso(request.at_ms)}: {request.id}",
         *_write_request(request),
         "    try:",
         "        with urlopen(request, timeout=30) as answer:",

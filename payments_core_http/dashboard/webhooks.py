@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, get_args
 
-from payments_core.clock import HOUR, Instant, format_iso, parse_iso
+from payments_core.clock import HOUR, format_iso, parse_iso, to_datetime
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ValidationFailed
 from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS
@@ -169,9 +170,9 @@ def _read_overlap_s(call: PageCall) -> int:
     return int(text)
 
 
-def _read_since(call: PageCall) -> Instant:
-    """The instant of a `datetime-local`, which has no zone: it is UTC. Raises ValidationFailed."""
+def _read_since(call: PageCall) -> datetime:
+    """The time of a `datetime-local`, which has no zone: it is UTC. Raises ValidationFailed."""
     try:
-        return parse_iso(f"{call.body.get('since', '')}Z")
+        return to_datetime(parse_iso(f"{call.body.get('since', '')}Z"))
     except (ValueError, OverflowError):
         raise ValidationFailed.at("since", "must be a time such as 2026-09-21T14:00") from None

@@ -152,13 +152,13 @@ def build_view(
     amounts = {
         name: language.format_amount(amount_atomic, payment.asset)
         for name, amount_atomic in {
-            "amount": payment.amount,
-            "received": payment.received,
+            "amount": payment.amount_atomic,
+            "received": payment.received_atomic,
             "remaining": payment.remaining.amount_atomic,
-            "due": page.due,
-            "refunded": payment.refunded,
-            "excess": payment.excess,
-            "held": max(0, payment.books.held_amount),
+            "due": page.due_atomic,
+            "refunded": payment.refunded_atomic,
+            "excess": payment.excess_atomic,
+            "held": max(0, payment.books.held_atomic),
         }.items()
     }
     held = [
@@ -170,7 +170,7 @@ def build_view(
     amounts["misdirected"] = ", ".join([*held[:_MAX_NAMED], *more])
     is_submitted = "submitted" in page.notices
     words = _choose_words(page)
-    is_timed = (page.stage in _TIMED or page.due > 0) and not is_submitted
+    is_timed = (page.stage in _TIMED or page.due_atomic > 0) and not is_submitted
     return CheckoutView(
         payment_id=payment.id,
         status_version=payment.status_version,
@@ -191,16 +191,16 @@ def build_view(
             for name in page.notices
             if (notice := NOTICE_WORDS[name]) is not words
         ),
-        request=_build_request(page, language, network, kind) if page.due else None,
+        request=_build_request(page, language, network, kind) if page.due_atomic else None,
         transfers=tuple(
             _build_transfer(page, receipt, language, networks) for receipt in page.receipts
         ),
-        expires_at=language.format_instant(payment.expires_at) if is_timed else None,
-        expires_iso=format_iso(payment.expires_at) if is_timed else None,
-        left_ms=payment.expires_at - page.looked_at if is_timed else None,
+        expires_at=language.format_instant(payment.expires_at_ms) if is_timed else None,
+        expires_iso=format_iso(payment.expires_at_ms) if is_timed else None,
+        left_ms=payment.expires_at_ms - page.looked_at if is_timed else None,
         may_change=page.stage in _PASSING or _is_late_pending(page),
         poll_ms=_SOON_MS if is_submitted else _POLL_MS,
-        is_elsewhere=page.stage in _TIMED and not page.due and not is_submitted,
+        is_elsewhere=page.stage in _TIMED and not page.due_atomic and not is_submitted,
         return_url=None
         if is_submitted or _is_late_pending(page)
         else _choose_return_url(payment, page.stage),
@@ -211,7 +211,7 @@ def _choose_words(page: CheckoutPage) -> Words:
     """The first words of the page: usually those of its stage."""
     if page.stage == "waiting" and "submitted" in page.notices:
         return NOTICE_WORDS["submitted"]
-    if page.stage == "processing" and page.due:
+    if page.stage == "processing" and page.due_atomic:
         return PART_PROCESSING_WORDS
     if _is_late_pending(page):
         return LATE_PROCESSING_WORDS
@@ -219,14 +219,14 @@ def _choose_words(page: CheckoutPage) -> Words:
         return MISDIRECTED_WORDS[page.stage]
     if page.stage == "waiting" and any(one.status == "reorged" for one in page.receipts):
         return UNDONE_WORDS
-    if page.stage == "failed" and page.payment.books.held_amount > 0:
+    if page.stage == "failed" and page.payment.books.held_atomic > 0:
         return HELD_AT_CLOSE_WORDS
     return STAGE_WORDS[page.stage]
 
 
 def _is_late_pending(page: CheckoutPage) -> bool:
     """Whether a transfer is in transit to a Payment that ended with nothing received."""
-    return page.stage in _ENDED_EMPTY and page.pending_amount > 0
+    return page.stage in _ENDED_EMPTY and page.pending_atomic > 0
 
 
 def _strip_color(color: str | None) -> str | None:
@@ -263,16 +263,16 @@ def _build_request(
     to = payment.escrow_address
     assert to is not None, "nothing is due without an escrow"
     return TransferRequest(
-        amount=language.format_amount(page.due, asset),
-        typed_amount=format_amount(page.due, asset.decimals),
-        amount_atomic=page.due,
+        amount=language.format_amount(page.due_atomic, asset),
+        typed_amount=format_amount(page.due_atomic, asset.decimals),
+        amount_atomic=page.due_atomic,
         decimals=asset.decimals,
         symbol=asset.symbol,
         network=network,
         chain_id=asset.chain_id,
         token_address=asset.address,
         to=to,
-        codes=_build_codes(asset, to, page.due) if kind in _WITH_LINKS else None,
+        codes=_build_codes(asset, to, page.due_atomic) if kind in _WITH_LINKS else None,
     )
 
 
@@ -314,7 +314,7 @@ def _describe(receipt: Receipt, payment: Payment, language: Language, networks: 
     token = receipt.token
     if token is None:
         return language.translate(UNKNOWN_TOKEN)
-    amount = language.format_amount(receipt.amount, token)
+    amount = language.format_amount(receipt.amount_atomic, token)
     if receipt.chain_id == payment.chain_id:
         return amount
     return f"{amount} ({networks.name_network(receipt.chain_id)})"

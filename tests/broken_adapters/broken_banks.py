@@ -99,12 +99,14 @@ class Plain:
         self.books.reviews[kind, key] = attrs.evolve(known, status="active")
 
     def settle(self, key: str) -> None:
-        self._change(key, attrs.evolve(self.books.payouts[key], status="settled", settled_at=NOW))
+        self._change(
+            key, attrs.evolve(self.books.payouts[key], status="settled", settled_at_ms=NOW)
+        )
 
     def return_payout(self, key: str, code: str) -> None:
         payout = self.books.payouts[key]
         self._change(
-            key, attrs.evolve(payout, status="returned", returned_at=NOW, return_code=code)
+            key, attrs.evolve(payout, status="returned", returned_at_ms=NOW, return_code=code)
         )
 
     # What the broken ones break.
@@ -153,7 +155,7 @@ class Plain:
             status="submitted",
             rail=order.rail,
             amount_cents=order.amount_cents,
-            submitted_at=NOW,
+            submitted_at_ms=NOW,
             settles_on=MONDAY,
         )
         self.books.made.append(order.key)
@@ -167,7 +169,9 @@ class Plain:
 
     def _notify(self, key: str, status: BankPayoutStatus) -> None:
         id = f"notice_{next(self.books.numbers)}"
-        self.books.notices[id] = BankNotice(id=id, payout_key=key, status=status, occurred_at=NOW)
+        self.books.notices[id] = BankNotice(
+            id=id, payout_key=key, status=status, occurred_at_ms=NOW
+        )
 
 
 # Submitting.
@@ -187,7 +191,7 @@ class FindsAnythingAsked(Plain):
     def find_payout(self, key: str) -> BankPayout | None:
         return next(iter(self.books.payouts.values()), None) or BankPayout(
             key=key, reference="bank_0", status="submitted", rail="ach", amount_cents=1,
-            submitted_at=NOW, settles_on=MONDAY,
+            submitted_at_ms=NOW, settles_on=MONDAY,
         )  # fmt: skip
 
 
@@ -334,7 +338,7 @@ class ReferenceIsTheAccountNumber(Plain):
 
 class SettlesAtOnce(Plain):
     def _make(self, order: PayoutOrder) -> BankPayout:
-        made = attrs.evolve(super()._make(order), status="settled", settled_at=NOW)
+        made = attrs.evolve(super()._make(order), status="settled", settled_at_ms=NOW)
         self.books.payouts[order.key] = made
         return made
 
@@ -359,19 +363,19 @@ class SettlesOnSundays(Plain):
 class ReturnsWithoutACode(Plain):
     def return_payout(self, key: str, code: str) -> None:
         payout = self.books.payouts[key]
-        self._change(key, attrs.evolve(payout, status="returned", returned_at=NOW))
+        self._change(key, attrs.evolve(payout, status="returned", returned_at_ms=NOW))
 
 
 class ForgetsThatItSettled(Plain):
     def return_payout(self, key: str, code: str) -> None:
         super().return_payout(key, code)
-        self.books.payouts[key] = attrs.evolve(self.books.payouts[key], settled_at=None)
+        self.books.payouts[key] = attrs.evolve(self.books.payouts[key], settled_at_ms=None)
 
 
 class SettlesWhatItReturns(Plain):
     def return_payout(self, key: str, code: str) -> None:
         super().return_payout(key, code)
-        self.books.payouts[key] = attrs.evolve(self.books.payouts[key], settled_at=NOW)
+        self.books.payouts[key] = attrs.evolve(self.books.payouts[key], settled_at_ms=NOW)
 
 
 class SubmitsAgainWhatWasReturned(Plain):
@@ -379,7 +383,7 @@ class SubmitsAgainWhatWasReturned(Plain):
         known = super()._find_made(order)
         if known is None or known.status != "returned":
             return known
-        again = attrs.evolve(known, status="submitted", return_code=None, returned_at=None)
+        again = attrs.evolve(known, status="submitted", return_code=None, returned_at_ms=None)
         self.books.payouts[order.key] = again
         return again
 

@@ -110,7 +110,7 @@ class Plain:
 
     def receive(self, incoming_id: str) -> None:
         known = self.books.incoming[incoming_id]
-        self._change(attrs.evolve(known, status="received", received_at=NOW))
+        self._change(attrs.evolve(known, status="received", received_at_ms=NOW))
 
     # The parts.
 
@@ -132,7 +132,7 @@ class Plain:
             id=f"{incoming.id}/{incoming.status}",
             incoming_id=incoming.id,
             account_key=incoming.account_key,
-            occurred_at=NOW,
+            occurred_at_ms=NOW,
         )
         self.books.notices[notice.id] = notice
 

@@ -61,7 +61,7 @@ def look_through(world: Scene, chain: FaultyChain) -> None:
 def transfers(world: Scene) -> list[OutboundTransfer]:
     """All transfers of ours, the oldest first."""
     rows = (one.record for one in scan_all(world.storage, OutboundTransfer))
-    return sorted(rows, key=lambda row: (row.created_at, row.id))
+    return sorted(rows, key=lambda row: (row.created_at_ms, row.id))
 
 
 def _without_chain(rows: Any) -> dict[Any, Any]:

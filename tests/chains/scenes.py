@@ -115,7 +115,9 @@ class Scene(World):
     def receipts(self, payment: PaymentDetails) -> list[tuple[str, str | None, int]]:
         """The Payment's receipts, oldest first: status, reason, amount."""
         evidenced = self.service.acting_as(self.server).payments.list_receipts(payment.payment.id)
-        return [(it.status, it.rejection_reason, it.amount) for it in evidenced.receipts.records]
+        return [
+            (it.status, it.rejection_reason, it.amount_atomic) for it in evidenced.receipts.records
+        ]
 
     def newest(self, holder: str) -> int:
         """What an address holds when everything so far is final."""
@@ -135,7 +137,7 @@ class Scene(World):
                     totals[account] += amount
             assert totals == attrs.asdict(payment.books)
             if payment.escrow_address is not None:
-                assert self.on_chain(payment.escrow_address) == payment.books.held_amount
+                assert self.on_chain(payment.escrow_address) == payment.books.held_atomic
 
     # What differs.
 
@@ -223,7 +225,7 @@ class SimulatedScene(Scene):
 
     def _add(self, hash: str, to: str, amount: int) -> None:
         log = SimulatedLog(
-            token_address=USDC.address, sender=self.wallet, recipient=to, amount=amount
+            token_address=USDC.address, sender=self.wallet, recipient=to, amount_atomic=amount
         )
         self._rewrite(hash, lambda row: attrs.evolve(row, logs=(*row.logs, log)))
         for holder, more in ((to, amount), (self.wallet, -amount)):
@@ -236,10 +238,12 @@ class SimulatedScene(Scene):
         def work(tx: Any) -> None:
             balance = tx.get(SimulatedBalance, id, for_update=True)
             if balance is None:
-                tx.insert(SimulatedBalance(id=id, total=more, recent=((block, more),)))
+                tx.insert(SimulatedBalance(id=id, total_atomic=more, recent=((block, more),)))
                 return
             recent = (*balance.recent, (block, more))
-            tx.replace(attrs.evolve(balance, total=balance.total + more, recent=recent))
+            tx.replace(
+                attrs.evolve(balance, total_atomic=balance.total_atomic + more, recent=recent)
+            )
 
         write(self.storage, SIMULATED, work)
 

@@ -41,7 +41,7 @@ def test_an_authorization_is_sent_when_the_node_is_back(world: Scene) -> None:
     world.advance(60)
     world.finish()
     done = world.paid(option.payment.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
     assert world.operation_now(option).status == "confirmed"
     assert world.sent() == 2
 
@@ -61,7 +61,7 @@ def test_a_payment_that_is_under_way_goes_on_when_the_node_is_back(
     world.advance(60)
     world.finish()
     done = world.paid(option.payment.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
     assert world.sent() == 2
     assert world.newest(world.vault_address(world.merchant)) == atomic("25")
 

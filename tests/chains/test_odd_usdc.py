@@ -48,7 +48,7 @@ class TestAFeeOnTransfer:
         world.finish()
         short = world.paid(payment.payment.id)
         assert (short.status, short.labels) == ("awaiting_payment", ("underpaid",))
-        assert short.received == atomic("24.75")
+        assert short.received_atomic == atomic("24.75")
         assert world.newest(escrow_of(payment)) == atomic("24.75")
 
     def test_of_a_vaults_payment_what_arrived_counts(self, fee_world: AnvilScene) -> None:
@@ -57,7 +57,7 @@ class TestAFeeOnTransfer:
         world.finish()
         short = world.paid(option.payment.id)
         assert (short.status, short.labels) == ("awaiting_payment", ("underpaid",))
-        assert short.received == atomic("24.75")
+        assert short.received_atomic == atomic("24.75")
         assert world.held() == (atomic("75"), 0, atomic("75"))
         assert world.operation_now(option).status == "confirmed"
 
@@ -69,7 +69,7 @@ class TestAFeeOnTransfer:
         world.spend("25.00", escrow_of(payment))
         world.finish()
         done = world.paid(payment.payment.id)
-        assert (done.status, done.settled) == ("succeeded", atomic("24.75"))
+        assert (done.status, done.settled_atomic) == ("succeeded", atomic("24.75"))
         assert world.newest(escrow_of(payment)) == 0
         assert world.held(world.merchant)[0] == atomic("24.5025")  # what is there, not the books
 
@@ -79,7 +79,7 @@ class TestAFeeOnTransfer:
         world.spend("10.00", harness.address)
         world.finish()
         assert harness.story == [("settled", None)]
-        assert harness.only.amount == atomic("9.9")
+        assert harness.only.amount_atomic == atomic("9.9")
         assert world.held()[0] == atomic("109.801")
         assert world.newest(harness.address) == 0
 
@@ -104,7 +104,7 @@ class TestWhoIsBlocked:
         option = payer.select(payer.option())
         payer.submit(option, world.spend("25.00", escrow_of(payer.payment)))
         world.finish()
-        assert (payer.paid().status, payer.paid().received) == ("awaiting_payment", 0)
+        assert (payer.paid().status, payer.paid().received_atomic) == ("awaiting_payment", 0)
         assert world.receipts(payer.payment) == []
 
     def test_a_blocked_vault_fails_for_good_and_the_payer_can_try_again(
@@ -116,7 +116,7 @@ class TestWhoIsBlocked:
         option = world.authorize(world.option(payment))
         world.finish()
         failed = world.paid(payment.payment.id)
-        assert (failed.status, failed.received) == ("awaiting_payment", 0)
+        assert (failed.status, failed.received_atomic) == ("awaiting_payment", 0)
         assert world.operation_now(option).status == "failed"
         assert world.option_now(option).status == "failed"
         assert world.held() == (atomic("100"), 0, atomic("100"))
@@ -138,13 +138,13 @@ class TestWhoIsBlocked:
         world.finish()
         stuck = world.paid(payment.payment.id)
         assert (stuck.status, stuck.labels) == ("action_required", ("execution_failed",))
-        assert stuck.settled == 0
+        assert stuck.settled_atomic == 0
         assert world.newest(escrow_of(payment)) == atomic("25")
         block(world, blocked, blocked=False)
         world.reconcile(payment, "retry_execution")
         world.finish()
         done = world.paid(stuck.id)
-        assert (done.status, done.settled) == ("succeeded", atomic("25"))
+        assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
         assert world.newest(vault) == atomic("25")
 
     def test_a_blocked_payer_gets_no_refund_and_the_merchant_keeps_the_funds(
@@ -158,7 +158,7 @@ class TestWhoIsBlocked:
         refund = world.refund(payment)
         world.finish()
         assert world.get(Refund, refund.id).status == "failed"
-        assert world.paid(payment.payment.id).refunded == 0
+        assert world.paid(payment.payment.id).refunded_atomic == 0
         assert world.held(world.merchant) == (atomic("25"), 0, atomic("25"))
 
     def test_a_deposit_of_a_blocked_vault_fails_and_the_funds_stay_where_they_are(

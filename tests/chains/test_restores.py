@@ -49,7 +49,7 @@ def fund(world: Scene) -> Moved:
     to = world.vault_address(world.merchant)
 
     def read_status() -> str:
-        assert world.paid(option.payment.id).received == atomic("25")
+        assert world.paid(option.payment.id).received_atomic == atomic("25")
         assert world.operation_now(option).status == "confirmed"
         return world.paid(option.payment.id).status
 
@@ -88,7 +88,7 @@ def sweep(world: Scene) -> Moved:
 
 def refund(world: Scene) -> Moved:
     """From the vault of the recipient, which has had its release."""
-    given = world.refund(world.settled, to=OTHER_WALLET)
+    given = world.refund(world.settled_atomic, to=OTHER_WALLET)
     return Moved(
         OTHER_WALLET, atomic("10"), lambda: world.get(Refund, given.id).status, "succeeded"
     )

@@ -54,17 +54,17 @@ class TestASend:
         world.spend("25.00", sender)
         world.look()
         [seen] = deposits(world)
-        assert (seen.status, seen.account_id, seen.amount, seen.sender) == (
+        assert (seen.status, seen.account_id, seen.amount_atomic, seen.sender) == (
             "detected", world.payer.id, atomic("25"), world.wallet,
         )  # fmt: skip
-        assert world.paid(payment.id).returned == 0
+        assert world.paid(payment.id).returned_atomic == 0
         world.finish()
         [settled] = deposits(world)
         assert settled.status == "settled"
         assert world.newest(sender) == 0
         assert world.held() == (atomic("100"), 0, atomic("100"))
         shown = world.paid(payment.id)
-        assert (shown.status, shown.returned, shown.labels) == (
+        assert (shown.status, shown.returned_atomic, shown.labels) == (
             "succeeded", atomic("25"), ("returned",),
         )  # fmt: skip
         assert shown.reconciliation.status == "none"
@@ -80,7 +80,7 @@ class TestASend:
         for amount in ("5.00", "7.00"):
             world.spend(amount, sender)
             world.finish()
-        assert world.paid(payment.id).returned == atomic("12")
+        assert world.paid(payment.id).returned_atomic == atomic("12")
         assert [amount for amount, _ in late(world, payment.id)] == ["5000000", "12000000"]
         assert world.held() == (atomic("87"), 0, atomic("87"))
 
@@ -92,7 +92,7 @@ class TestASend:
         world.spend("25.00", sender_of(world, world.paid(payment.id).release_hash))
         world.finish()
         shown = world.paid(payment.id)
-        assert (shown.status, shown.returned) == ("succeeded", atomic("25"))
+        assert (shown.status, shown.returned_atomic) == ("succeeded", atomic("25"))
         assert world.held() == (atomic("100"), 0, atomic("100"))
 
     def test_what_a_reorg_undid_does_not_count(self, world: Scene) -> None:
@@ -104,7 +104,7 @@ class TestASend:
         world.spend_otherwise(1, "1.00", world.vault_address(world.merchant))
         world.finish()
         assert [it.status for it in deposits(world)] == ["failed"]
-        assert world.paid(payment.id).returned == 0
+        assert world.paid(payment.id).returned_atomic == 0
         assert late(world, payment.id) == []
 
     def test_a_send_that_was_found_after_a_restore_is_watched_too(self, world: Scene) -> None:
@@ -121,7 +121,7 @@ class TestASend:
         assert deposits(world) == []
         world.spend("25.00", sender_of(world, world.paid(payment.id).release_hash))
         world.finish()
-        assert world.paid(payment.id).returned == atomic("25")
+        assert world.paid(payment.id).returned_atomic == atomic("25")
 
 
 class TestARefund:
@@ -137,7 +137,7 @@ class TestARefund:
         world.finish()
         assert world.held(world.merchant) == (atomic("25"), 0, atomic("25"))
         shown = world.paid(payment.payment.id)
-        assert (shown.status, shown.returned, shown.refunded) == (
+        assert (shown.status, shown.returned_atomic, shown.refunded_atomic) == (
             "partially_refunded", atomic("10"), atomic("10"),
         )  # fmt: skip
         assert shown.labels == ("returned",)
@@ -154,7 +154,7 @@ class TestARefund:
         assert sender == payment.payment.escrow_address
         world.spend("5.00", sender)
         world.finish()
-        assert world.paid(payment.payment.id).excess == atomic("5")
+        assert world.paid(payment.payment.id).excess_atomic == atomic("5")
 
 
 @pytest.mark.parametrize("amount", ["0.000001", "1000.00"])
@@ -163,7 +163,7 @@ def test_strangers_may_send_there_what_they_like(world: Scene, amount: str) -> N
     world.finish()
     world.spend(amount, sender_of(world, world.paid(payment.id).release_hash))
     world.finish()
-    assert world.paid(payment.id).returned == atomic(amount)
+    assert world.paid(payment.id).returned_atomic == atomic(amount)
     assert world.held()[2] == atomic("75") + atomic(amount)
     sweeps = [
         one.record

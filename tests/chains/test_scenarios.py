@@ -25,7 +25,11 @@ def test_a_vault_pays_exactly(world: Scene) -> None:
     world.finish()
     done = world.paid(option.payment.id)
     assert (done.status, done.labels) == ("succeeded", ())
-    assert (done.received, done.settled, done.excess) == (atomic("25"), atomic("25"), 0)
+    assert (done.received_atomic, done.settled_atomic, done.excess_atomic) == (
+        atomic("25"),
+        atomic("25"),
+        0,
+    )
     assert world.operation_now(option).status == "confirmed"
     assert world.option_now(option).status == "succeeded"
     assert world.held() == (atomic("75"), 0, atomic("75"))
@@ -43,14 +47,14 @@ def test_a_vault_pays_exactly(world: Scene) -> None:
 
 def test_a_vault_is_deployed_once_it_has_paid(world: Scene) -> None:
     before = world.vault_of()
-    assert (before.status, before.updated_at) == ("counterfactual", before.created_at)
+    assert (before.status, before.updated_at_ms) == ("counterfactual", before.created_at_ms)
     option = world.authorized("25.00")
     world.run()
     assert world.vault_of().status == "counterfactual"  # the transfer is not final yet
     world.finish()
     payer, merchant = world.vault_of(), world.vault_of(world.merchant)
     assert (payer.status, merchant.status) == ("deployed", "counterfactual")
-    assert payer.updated_at > payer.created_at
+    assert payer.updated_at_ms > payer.created_at_ms
     payment = world.resources.payments.read(option.payment.id)
     world.refund(payment, "5.00")
     world.finish()
@@ -80,7 +84,7 @@ def test_a_wallet_pays_exactly(world: Scene) -> None:
     assert payer.paid().status == "processing"
     world.finish()
     done = payer.paid()
-    assert (done.status, done.labels, done.settled) == ("succeeded", (), atomic("25"))
+    assert (done.status, done.labels, done.settled_atomic) == ("succeeded", (), atomic("25"))
     assert payer.status(option) == ("succeeded", "selected", atomic("25"))
     [receipt] = payer.read(option).receipts
     view = world.chain.transaction(hash)
@@ -98,7 +102,7 @@ def test_the_options_of_a_covered_payment_end_with_it(world: Scene) -> None:
     world.finish()
     assert payer.paid().status == "succeeded"
     now = world.option_now(vault)
-    assert (now.status, now.action_id, now.action_expires_at) == ("cancelled", None, None)
+    assert (now.status, now.action_id, now.action_expires_at_ms) == ("cancelled", None, None)
     assert world.operation_now(vault).status == "cancelled"
     assert payer.status(direct)[0] == "succeeded"  # the one by which it was paid
     for act in (
@@ -120,7 +124,7 @@ def test_an_option_that_a_vault_left_over_ends_and_still_takes_what_comes(world:
     world.spend("3.00", escrow_of(payer.payment))
     world.finish()
     assert payer.status(direct) == ("cancelled", None, atomic("3"))
-    assert payer.paid().excess == atomic("3")
+    assert payer.paid().excess_atomic == atomic("3")
 
 
 def test_a_transaction_that_no_node_knows_locks_its_option_for_two_minutes(world: Scene) -> None:
@@ -154,7 +158,7 @@ def test_a_submission_that_was_answered_locks_its_option_no_more(world: Scene) -
     world.finish()
     assert payer.paid().labels == ("underpaid",)
     rest = payer.select(payer.option(payer_address=ELSEWHERE))
-    assert rest.option.required == atomic("15")
+    assert rest.option.required_atomic == atomic("15")
 
 
 def test_a_short_payment_waits_for_the_rest(world: Scene) -> None:
@@ -163,14 +167,14 @@ def test_a_short_payment_waits_for_the_rest(world: Scene) -> None:
     world.finish()
     short = world.paid(payment.payment.id)
     assert (short.status, short.labels) == ("awaiting_payment", ("underpaid",))
-    assert (short.received, short.release_id) == (atomic("10"), None)
+    assert (short.received_atomic, short.release_id) == (atomic("10"), None)
     option = world.option(payment)
-    assert option.option.required == atomic("15")
+    assert option.option.required_atomic == atomic("15")
     world.authorize(option)
     world.finish()
     done = world.paid(short.id)
     assert (done.status, done.labels) == ("succeeded", ("underpaid",))
-    assert (done.received, done.settled) == (atomic("25"), atomic("25"))
+    assert (done.received_atomic, done.settled_atomic) == (atomic("25"), atomic("25"))
     assert causes(world, payment) == ["receipt", "receipt", "release"]
 
 
@@ -184,7 +188,7 @@ def test_a_short_payment_that_expires_is_sent_back(world: Scene) -> None:
     world.reconcile(payment, "refund")
     world.finish()
     done = world.paid(short.id)
-    assert (done.status, done.refunded) == ("refunded", atomic("10"))
+    assert (done.status, done.refunded_atomic) == ("refunded", atomic("10"))
     assert done.reconciliation.status == "resolved"
     assert causes(world, payment) == ["receipt", "refund"]
     assert world.newest(world.wallet) == before
@@ -197,12 +201,16 @@ def test_what_is_over_stays_in_escrow_until_it_is_sent_back(world: Scene) -> Non
     world.finish()
     over = world.paid(payment.payment.id)
     assert (over.status, over.labels) == ("succeeded", ("overpaid",))
-    assert (over.settled, over.excess) == (atomic("25"), atomic("5"))
+    assert (over.settled_atomic, over.excess_atomic) == (atomic("25"), atomic("5"))
     assert world.newest(escrow_of(payment)) == atomic("5")
     world.reconcile(payment, "refund_excess")
     world.finish()
     done = world.paid(over.id)
-    assert (done.status, done.excess, done.reconciliation.status) == ("succeeded", 0, "resolved")
+    assert (done.status, done.excess_atomic, done.reconciliation.status) == (
+        "succeeded",
+        0,
+        "resolved",
+    )
     assert causes(world, payment) == ["receipt", "release", "refund"]
     assert world.newest(world.wallet) == before - atomic("25")
 
@@ -219,7 +227,7 @@ def test_a_late_payment_asks_for_a_decision(world: Scene) -> None:
     world.reconcile(payment, "accept")
     world.finish()
     done = world.paid(late.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
     assert done.reconciliation.resolution == "accept"
     assert world.newest(world.vault_address(world.merchant)) == atomic("25")
 
@@ -237,7 +245,7 @@ def test_after_the_window_late_funds_can_only_go_back(world: Scene) -> None:
     world.reconcile(payment, "refund")
     world.finish()
     done = world.paid(late.id)
-    assert (done.status, done.refunded) == ("expired", atomic("25"))
+    assert (done.status, done.refunded_atomic) == ("expired", atomic("25"))
     assert world.newest(world.wallet) == before
 
 
@@ -250,10 +258,12 @@ def test_a_duplicate_is_excess_and_goes_back(world: Scene) -> None:
     world.finish()
     twice = world.paid(payment.payment.id)
     assert (twice.status, twice.labels) == ("succeeded", ("duplicate",))
-    assert (twice.received, twice.settled, twice.excess) == tuple(map(atomic, ("50", "25", "25")))
+    assert (twice.received_atomic, twice.settled_atomic, twice.excess_atomic) == tuple(
+        map(atomic, ("50", "25", "25"))
+    )
     world.reconcile(payment, "refund_excess")
     world.finish()
-    assert world.paid(twice.id).excess == 0
+    assert world.paid(twice.id).excess_atomic == 0
     assert causes(world, payment) == ["receipt", "release", "receipt", "refund"]
     assert world.newest(world.wallet) == before - atomic("25")
     assert world.newest(world.vault_address(world.merchant)) == atomic("25")
@@ -265,7 +275,7 @@ def test_a_vault_and_a_wallet_that_pay_at_once_are_both_counted(world: Scene) ->
     world.finish()
     done = world.paid(option.payment.id)
     assert (done.status, done.labels) == ("succeeded", ("duplicate",))
-    assert (done.settled, done.excess) == (atomic("25"), atomic("25"))
+    assert (done.settled_atomic, done.excess_atomic) == (atomic("25"), atomic("25"))
     assert world.operation_now(option).status == "confirmed"
     assert world.held() == (atomic("75"), 0, atomic("75"))
 
@@ -275,9 +285,9 @@ def test_two_transfers_in_one_transaction_are_two_receipts(world: Scene) -> None
     hash = world.in_one_transaction((escrow_of(payment), "10.00"), (escrow_of(payment), "15.00"))
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.settled, done.excess) == ("succeeded", atomic("25"), 0)
+    assert (done.status, done.settled_atomic, done.excess_atomic) == ("succeeded", atomic("25"), 0)
     evidenced = world.resources.payments.list_receipts(done.id).receipts.records
-    by_position = sorted((it.position, it.amount, it.status) for it in evidenced)
+    by_position = sorted((it.position, it.amount_atomic, it.status) for it in evidenced)
     assert by_position == [(0, atomic("10"), "verified"), (1, atomic("15"), "verified")]
     assert {it.transaction_hash for it in evidenced} == {hash}
 
@@ -288,5 +298,9 @@ def test_one_transaction_can_pay_two_payments_and_each_counts_its_own(world: Sce
     world.finish()
     for payment, amount in zip(payments, ("25", "7"), strict=True):
         done = world.paid(payment.payment.id)
-        assert (done.status, done.received, done.excess) == ("succeeded", atomic(amount), 0)
+        assert (done.status, done.received_atomic, done.excess_atomic) == (
+            "succeeded",
+            atomic(amount),
+            0,
+        )
     assert world.newest(world.vault_address(world.merchant)) == atomic("32")

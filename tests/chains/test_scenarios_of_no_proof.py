@@ -18,7 +18,7 @@ def is_untouched(world: Scene, payer: Payer) -> bool:
     """Whether the Payment waits as before, with nothing received."""
     found = payer.paid()
     return (
-        (found.status, found.labels, found.received, found.is_pending)
+        (found.status, found.labels, found.received_atomic, found.is_pending)
         == ("awaiting_payment", (), 0, False)
         and world.journal(payer.id) == []
         and world.event_names(payer.id)["payment.accepted"] == 0

@@ -45,7 +45,7 @@ def test_a_transfer_that_is_undone_before_it_is_final_never_counted(world: Scene
     world.reorg(1)
     world.finish()
     waiting = world.paid(payment.payment.id)
-    assert (waiting.status, waiting.labels, waiting.received) == ("awaiting_payment", (), 0)
+    assert (waiting.status, waiting.labels, waiting.received_atomic) == ("awaiting_payment", (), 0)
     assert world.receipts(payment) == [("reorged", None, atomic("25"))]
     assert world.journal(waiting.id) == []
     world.advance(300)
@@ -66,7 +66,7 @@ def test_a_transfer_that_comes_back_at_another_log_position_counts_once(world: S
     assert before.log_index != after.log_index
     assert before.block_hash != after.block_hash
     done = world.paid(payment.payment.id)
-    assert (done.status, done.received, done.excess) == ("succeeded", atomic("25"), 0)
+    assert (done.status, done.received_atomic, done.excess_atomic) == ("succeeded", atomic("25"), 0)
     assert world.receipts(payment) == [("verified", None, atomic("25"))]
     assert world.newest(world.vault_address(world.merchant)) == atomic("25")
 
@@ -78,7 +78,7 @@ def test_a_double_spend_by_reorg_takes_back_what_was_seen(world: Scene) -> None:
     view = world.chain.transaction(hash)
     assert view is None or view.block is None
     waiting = world.paid(payment.payment.id)
-    assert (waiting.status, waiting.labels, waiting.received) == ("awaiting_payment", (), 0)
+    assert (waiting.status, waiting.labels, waiting.received_atomic) == ("awaiting_payment", (), 0)
     assert world.receipts(payment) == [("reorged", None, atomic("25"))]
     assert world.newest(ELSEWHERE) == atomic("25")
     world.spend("25.00", escrow_of(payment))  # and an honest one after it
@@ -99,7 +99,11 @@ def test_a_double_spend_after_the_release_is_reported_and_nothing_is_released_ag
     world.look()
     world.finish()
     undone = world.paid(payment.payment.id)
-    assert (undone.status, undone.labels, undone.received) == ("action_required", ("reorged",), 0)
+    assert (undone.status, undone.labels, undone.received_atomic) == (
+        "action_required",
+        ("reorged",),
+        0,
+    )
     assert world.reported_events(undone.id)[-2:] == [
         ("payment.reorged", "succeeded", 6),
         ("payment.action_required", "action_required", 7),
@@ -158,7 +162,7 @@ def test_a_release_with_a_nonce_that_no_node_was_offered_is_withdrawn(world: Sce
     world.reconcile(payment, "accept")
     world.finish()
     done = world.paid(undone.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
     assert world.sent() == 3
 
 
@@ -197,7 +201,7 @@ def test_a_vaults_transfer_that_is_undone_is_sent_again(world: Scene) -> None:
     world.reorg(1)
     world.finish()
     done = world.paid(option.payment.id)
-    assert (done.status, done.labels, done.received) == ("succeeded", (), atomic("25"))
+    assert (done.status, done.labels, done.received_atomic) == ("succeeded", (), atomic("25"))
     assert world.operation_now(option).status == "confirmed"
     assert world.sent() == 2
     assert world.held() == (atomic("75"), 0, atomic("75"))
@@ -215,7 +219,7 @@ def test_transfer_and_release_that_are_both_undone_both_come_back(world: Scene) 
     world.finish()
     done = world.paid(option.payment.id)
     assert done.status == "succeeded"
-    assert (done.received, done.settled) == (atomic("25"), atomic("25"))
+    assert (done.received_atomic, done.settled_atomic) == (atomic("25"), atomic("25"))
     assert world.sent() == 2
     assert world.newest(world.vault_address(world.merchant)) == atomic("25")
     assert world.newest(world.vault_address()) == atomic("75")

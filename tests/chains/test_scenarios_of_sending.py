@@ -28,7 +28,7 @@ def test_a_refund_goes_from_the_merchants_vault(world: Scene) -> None:
     world.refund(payment)
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.refunded) == ("refunded", atomic("25"))
+    assert (done.status, done.refunded_atomic) == ("refunded", atomic("25"))
     assert world.newest(world.wallet) == before
     assert world.sent() == 3
 
@@ -58,7 +58,7 @@ def test_a_send_goes_from_the_vault_to_a_wallet(world: Scene) -> None:
     assert world.paid(created.id).status == "executing"
     world.finish()
     done = world.paid(created.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
     assert world.held() == (atomic("75"), 0, atomic("75"))
     assert world.journal(done.id) == [("send", {"payer": -atomic("25"), "recipient": atomic("25")})]
     assert world.newest(ELSEWHERE) == atomic("25")
@@ -101,9 +101,13 @@ def test_a_collect_draws_on_a_mandate_through_escrow(world: Scene) -> None:
     assert created.payment.status == "processing"
     world.finish()
     done = world.paid(created.payment.id)
-    assert (done.status, done.received, done.settled) == ("succeeded", atomic("25"), atomic("25"))
+    assert (done.status, done.received_atomic, done.settled_atomic) == (
+        "succeeded",
+        atomic("25"),
+        atomic("25"),
+    )
     assert [cause for cause, _ in world.journal(done.id)] == ["receipt", "release"]
-    assert world.get(Mandate, under.id).drawn == atomic("25")
+    assert world.get(Mandate, under.id).drawn_atomic == atomic("25")
     assert world.held() == (atomic("75"), 0, atomic("75"))
     assert world.held(world.merchant) == (atomic("25"), 0, atomic("25"))
     assert world.sent() == 2

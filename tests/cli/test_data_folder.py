@@ -102,7 +102,7 @@ def test_a_start_that_stopped_anywhere_is_finished_by_the_next(
         keys = folder.open_keys(service)
         environment, key = service.tenants.authenticate(keys.app_id, keys.app_secret, mode=MODE)
         assert environment.id == keys.environment_id
-        live = [item for item in environment.keys if item.revoked_at is None]
+        live = [item for item in environment.keys if item.revoked_at_ms is None]
         _, page = service.tenants.authenticate_publishable(str(keys.api_key), mode=MODE)
         assert live == [key, page]
         apps = service.parts.ports.storage.read(

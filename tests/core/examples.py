@@ -38,17 +38,17 @@ def a_payment(**given: Any) -> Payment:
         "asset_symbol": "USDC",
         "token_address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
         "decimals": 6,
-        "amount": 1_000,
+        "amount_atomic": 1_000,
         "destination": Destination(type="account", address="0x1", account_id="acct_1"),
         "escrow_address": "0x2",
         "allowed_methods": ("vault",),
         "session_id": "ses_1",
         "api_version": "2026-09-09",
         "link_code": "sealed",
-        "expires_at": NOW + 1_000,
-        "monitoring_expires_at": NOW + 2_000,
-        "created_at": NOW,
-        "updated_at": NOW,
+        "expires_at_ms": NOW + 1_000,
+        "monitoring_expires_at_ms": NOW + 2_000,
+        "created_at_ms": NOW,
+        "updated_at_ms": NOW,
     }
     return Payment(**{**facts, **given})
 
@@ -66,12 +66,12 @@ def an_option(**given: Any) -> PaymentOption:
         "funding_operation_id": "pay_funding_1",
         "chain_id": 8453,
         "asset_symbol": "USDC",
-        "required": 1_000,
+        "required_atomic": 1_000,
         "action_id": "action_1",
-        "action_expires_at": NOW + 300_000,
-        "expires_at": NOW + 3_600_000,
-        "created_at": NOW,
-        "updated_at": NOW,
+        "action_expires_at_ms": NOW + 300_000,
+        "expires_at_ms": NOW + 3_600_000,
+        "created_at_ms": NOW,
+        "updated_at_ms": NOW,
     }
     return PaymentOption(**{**facts, **given})
 
@@ -84,11 +84,11 @@ def an_operation(**given: Any) -> FundingOperation:
         "vault_id": "vault_1",
         "status": "awaiting_authorization",
         "status_version": 1,
-        "amount": 1_000,
+        "amount_atomic": 1_000,
         "chain_id": 8453,
         "asset_symbol": "USDC",
-        "created_at": NOW,
-        "updated_at": NOW,
+        "created_at_ms": NOW,
+        "updated_at_ms": NOW,
     }
     return FundingOperation(**{**facts, **given})
 
@@ -110,11 +110,11 @@ def a_receipt(amount: int = 1_000, sender: str = ALICE, **given: Any) -> Receipt
         "token_address": USDC.address,
         "sender": sender,
         "recipient": "0x2",
-        "amount": amount,
+        "amount_atomic": amount,
         "block_number": 100,
         "block_hash": "0xb",
         "status": "observed",
-        "observed_at": NOW,
+        "observed_at_ms": NOW,
     }
     return Receipt(**{**facts, **given})
 
@@ -133,8 +133,8 @@ def a_refund(**given: Any) -> Refund:
         "decimals": 6,
         "destination": ALICE,
         "outgoing_id": "out_1",
-        "created_at": NOW,
-        "updated_at": NOW,
+        "created_at_ms": NOW,
+        "updated_at_ms": NOW,
     }
     return Refund(**{**facts, **given})
 
@@ -155,14 +155,14 @@ def counted(
     change = payments.apply_receipt(
         payment, receipt, attempt or receipt.id, now=now, paid_at=came_at
     )
-    part = change.record.counted - payment.counted
+    part = change.record.counted_atomic - payment.counted_atomic
     return change, receipts.mark_verified(receipt, part, now).record
 
 
 def releasing(payment: Payment, id: str = "out_1") -> Payment:
     """The Payment with its release prepared, as the commit that covers it leaves it."""
     assert payment.release_id is None
-    return attrs.evolve(payment, release_id=id, released=payment.releasable)
+    return attrs.evolve(payment, release_id=id, released_atomic=payment.releasable_atomic)
 
 
 def books_of(**accounts: int) -> JournalBalances:
@@ -199,8 +199,8 @@ def stages(fresh: Payment | None = None) -> dict[str, Stage]:
 
     They are reached by the steps that lead there, so that books and labels are as they would be.
     """
-    half = {"now": (fresh or a_payment()).expires_at + 1}
-    late = {"now": (fresh or a_payment()).monitoring_expires_at + 1}
+    half = {"now": (fresh or a_payment()).expires_at_ms + 1}
+    late = {"now": (fresh or a_payment()).monitoring_expires_at_ms + 1}
     waiting = Stage(fresh or a_payment())
     part = waiting.counting(600)
     covered = waiting.counting(1_000)
@@ -270,7 +270,7 @@ def collect_stages(fresh: Payment) -> dict[str, Stage]:
 
 def held(*receipts: tuple[int, str], amount: int = 1_000) -> Payment:
     """A Payment that was cancelled and then received this: all of it lies in escrow."""
-    stage = Stage(a_payment(amount=amount)).after(payments.cancel)
+    stage = Stage(a_payment(amount_atomic=amount)).after(payments.cancel)
     for part, sender in receipts:
         stage = stage.counting(part, sender, now=NOW)
     return stage.payment
@@ -286,8 +286,8 @@ def settled(*receipts: tuple[int, str]) -> Payment:
 
 def refund_of(part: RefundLeg, **given: object) -> Refund:
     sources = {
-        "from_escrow": part.from_escrow,
-        "from_excess": part.from_excess,
-        "from_recipient": part.from_recipient,
+        "from_escrow_atomic": part.from_escrow_atomic,
+        "from_excess_atomic": part.from_excess_atomic,
+        "from_recipient_atomic": part.from_recipient_atomic,
     }
     return a_refund(destination=part.to, **sources, **given)

@@ -119,7 +119,7 @@ def test_what_people_look_at_reads_well() -> None:
     payment = evolve(a_payment(), id="pay_1", reference="order-7", metadata={"cart": 7})
     assert repr(payment) == (
         "Payment(id='pay_1', status='awaiting_payment', status_version=1, account_id='acct_1',"
-        " external_user_id='user-1', chain_id=8453, asset_symbol='USDC', amount=1000,"
+        " external_user_id='user-1', chain_id=8453, asset_symbol='USDC', amount_atomic=1000,"
         " destination=Destination(type='account', address='0x1', account_id='acct_1'),"
         " escrow_address='0x2', allowed_methods=('vault',), ...)"
     )

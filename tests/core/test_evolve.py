@@ -29,7 +29,7 @@ def job(**fields: Any) -> Job:
 def environment() -> Environment:
     return Environment(
         id="env_a", app_id="app_a", partner_id="partner", app_name="App", mode="sandbox",
-        api_version="2026-09-09", products=(), created_at=NOW, updated_at=NOW,
+        api_version="2026-09-09", products=(), created_at_ms=NOW, updated_at_ms=NOW,
     )  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def test_the_fields_of_records_and_decisions_are_in_a_dictionary(kind: type[Any]
     ("before", "changes"),
     [
         (a_payment(), {"version": 3}),
-        (a_payment(), {"amount": 7, "received": Atomic(8), "status": "succeeded"}),
+        (a_payment(), {"amount_atomic": 7, "received_atomic": Atomic(8), "status": "succeeded"}),
         (job(unknown={"later": 1}), {"lease_until": 5}),
         (environment(), {"app_name": "B", "rate_limits": {"a": 1}}),
         (Decision(1), {"next_run_at": 4}),
@@ -60,7 +60,7 @@ def test_a_copy_is_the_one_that_attrs_makes(before: Any, changes: dict[str, Any]
 
 
 def test_a_converter_is_applied() -> None:
-    assert type(evolve(a_payment(), amount=7).amount) is Atomic
+    assert type(evolve(a_payment(), amount_atomic=7).amount_atomic) is Atomic
 
 
 def test_the_last_step_of_a_class_is_taken() -> None:

@@ -174,7 +174,7 @@ def test_what_no_key_of_the_ring_opens_is_reported_by_the_exit_code(deployed: De
     storage = open_storage(deployed.storage_url)
     answer = StoredResponse(
         id="answer_1", fingerprint="f", status=200, sealed_body=sealed, api_version="2026-09-09",
-        created_at=1, expires_at=1,
+        created_at_ms=1, expires_at_ms=1,
     )  # fmt: skip
     storage.transact("env_x", lambda tx: tx.insert(answer))
     storage.close()

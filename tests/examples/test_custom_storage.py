@@ -212,7 +212,7 @@ def test_a_whole_payment_on_the_simulated_chains(tmp_path: Path) -> None:
 
     reopened = PaymentsService(LmdbStorage(url, RECORD_TYPES), KeyRing.parse(ring))
     stored = reopened.environment(app.environments["sandbox"]).payments.read(payment.id).payment
-    assert stored.settled == 25_000_000
+    assert stored.settled_atomic == 25_000_000
     reopened.close()
 
 

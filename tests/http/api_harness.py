@@ -386,7 +386,7 @@ class ApiHarness:
             "environment_id": self.partition,
             "subject": payment_id,
             "api_version": self.environment.api_version,
-            "expires_at": self.service.parts.ports.clock.now() + 1,
+            "expires_at_ms": self.service.parts.ports.clock.now() + 1,
         }
         return self.service.parts.ports.tokens.payment_secret(Claims(**{**facts, **claims}))
 

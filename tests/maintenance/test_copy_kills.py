@@ -76,5 +76,5 @@ def test_a_copy_that_is_killed_leaves_nothing_or_everything_and_can_be_begun_aga
 
 def write_and_delete(source: Storage) -> None:
     """What a process does that was not stopped; in the end nothing has changed."""
-    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="mine", last_used_at=1)))
-    source.transact("env_a", lambda tx: tx.delete(KeyUse(id="mine", last_used_at=1, version=1)))
+    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="mine", last_used_at_ms=1)))
+    source.transact("env_a", lambda tx: tx.delete(KeyUse(id="mine", last_used_at_ms=1, version=1)))

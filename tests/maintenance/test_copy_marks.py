@@ -28,7 +28,7 @@ def three(tmp_path: Path) -> Iterator[Three]:
         )
         for storage in (source, one, other):
             storage.migrate()
-        source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
+        source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at_ms=1)))
         yield source, one, other
 
 

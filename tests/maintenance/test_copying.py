@@ -116,7 +116,7 @@ def test_a_service_goes_on_where_the_other_left_off(
 
 def test_what_a_newer_release_wrote_is_kept(source: SqliteStorage, storage: Storage) -> None:
     use = attrs.evolve(
-        documents.stamp(KeyUse(id="later", last_used_at=1), 7), schema=5, unknown={"place": "Ö"}
+        documents.stamp(KeyUse(id="later", last_used_at_ms=1), 7), schema=5, unknown={"place": "Ö"}
     )
     with source.lock_exclusively() as alone:
         alone.load(KeyUse, [to_record_row("env_x", use)])
@@ -127,12 +127,12 @@ def test_what_a_newer_release_wrote_is_kept(source: SqliteStorage, storage: Stor
 def test_a_target_with_records_of_its_own_is_left_as_it_is(
     source: SqliteStorage, target: Storage
 ) -> None:
-    target.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
+    target.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at_ms=1)))
     before = all_rows(target, RECORD_TYPES)
     with pytest.raises(TargetInUse, match="key_uses has 1"):
         copy(source, target, RECORD_TYPES, retire=NOTE)
     assert all_rows(target, RECORD_TYPES) == before
-    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
+    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at_ms=1)))
 
 
 def test_copying_again_changes_nothing_and_retires_what_was_not_yet(
@@ -148,7 +148,7 @@ def test_a_source_that_was_written_to_since_is_distinguished_from_its_copy(
     source: SqliteStorage, target: Storage
 ) -> None:
     copy(source, target, RECORD_TYPES)
-    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="late", last_used_at=1)))
+    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="late", last_used_at_ms=1)))
     with pytest.raises(TargetInUse) as refused:
         copy(source, target, RECORD_TYPES, retire=NOTE)
     assert refused.value.differences.examples == (
@@ -161,27 +161,27 @@ def test_a_retired_source_refuses_writes_until_it_is_reinstated(
 ) -> None:
     copy(source, target, RECORD_TYPES, retire=NOTE)
     with pytest.raises(StorageError, match=NOTE):
-        source.transact("env_a", lambda tx: tx.insert(KeyUse(id="lost", last_used_at=1)))
+        source.transact("env_a", lambda tx: tx.insert(KeyUse(id="lost", last_used_at_ms=1)))
     with pytest.raises(StorageError, match=NOTE):
         source.migrate()
     assert reinstate(source, target, RECORD_TYPES) is True
     assert reinstate(source, target, RECORD_TYPES) is False
     source.migrate()
-    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="kept", last_used_at=1)))
+    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="kept", last_used_at_ms=1)))
 
 
 @pytest.mark.parametrize("change", ["insert", "replace", "delete"])
 def test_a_source_whose_copy_was_written_to_stays_retired(
     source: SqliteStorage, target: Storage, change: str
 ) -> None:
-    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
+    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at_ms=1)))
     copy(source, target, RECORD_TYPES, retire=NOTE)
 
     def work(tx: Transaction) -> None:
         known = tx.get(KeyUse, "k", for_update=True)
         assert known is not None
         if change == "insert":
-            tx.insert(KeyUse(id="new", last_used_at=1))
+            tx.insert(KeyUse(id="new", last_used_at_ms=1))
         elif change == "replace":
             tx.replace(known)
         else:
@@ -207,7 +207,7 @@ def test_nobody_writes_to_the_source_meanwhile(
         if step not in steps and collection == "payments":
             steps[step] = None
             with pytest.raises(StorageUnavailable):
-                other.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
+                other.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at_ms=1)))
 
     copied = copy(source, target, RECORD_TYPES, progress=write)
     assert "copy" in steps
@@ -234,7 +234,7 @@ def test_a_damaged_source_is_reported_and_its_copy_is_undone(
         copy(source, storage, RECORD_TYPES, retire=NOTE)
     assert refused.value.differences.count == 1
     assert all_rows(storage, RECORD_TYPES) == []
-    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
+    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at_ms=1)))
 
 
 BODIES = ("'{}'", "'{\"sesame'", "CAST(x'7bff' AS TEXT)", "''")
@@ -259,7 +259,7 @@ def test_a_copy_ends_with_the_places_of_all_that_cannot_be_read(
     assert {one.id for one in found.examples if one.what == "the record cannot be read"} == {
         row.id for row in rows
     }
-    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
+    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at_ms=1)))
 
 
 CHANGES = {
@@ -376,7 +376,7 @@ def test_whatever_is_loaded_comes_out_as_it_was_and_copies_without_a_difference(
         to_record_row(
             partition,
             attrs.evolve(
-                documents.stamp(KeyUse(id=id, last_used_at=used_at), version),
+                documents.stamp(KeyUse(id=id, last_used_at_ms=used_at), version),
                 schema=1 + bool(more),
                 unknown=more,
             ),

@@ -48,7 +48,7 @@ def test_a_check_names_each_damaged_row(world: World) -> None:
 
 def test_a_check_with_a_bound_looks_at_every_collection_and_then_stops(world: World) -> None:
     place, _ = corrupted(world)
-    marks = [KeyUse(id=f"k{number:05d}", last_used_at=1) for number in range(3 * BATCH)]
+    marks = [KeyUse(id=f"k{number:05d}", last_used_at_ms=1) for number in range(3 * BATCH)]
     write(world.storage, "env_large", lambda tx: [tx.insert(mark) for mark in marks])
     found = check_rows(world.storage, (KeyUse, Payment), max_rows=BATCH + 1)
     assert found.damaged == (place,)
@@ -75,13 +75,13 @@ def test_a_row_is_repaired_from_a_document(world: World) -> None:
     assert world.get(RowRepair, repair.id) == RowRepair(
         id=repair.id,
         version=1,
-        schema=1,
+        schema=RowRepair.collection.schema,
         table="payments",
         row_id=before.id,
         row_version=damaged.version,
         action="repaired",
         document_sha256=hashlib.sha256(encode_body(damaged)).hexdigest(),
-        created_at=repair.created_at,
+        created_at_ms=repair.created_at_ms,
     )
     world.resources.payments.cancel(before.id)
 

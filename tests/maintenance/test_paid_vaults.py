@@ -41,7 +41,7 @@ def test_a_vault_that_paid_before_is_marked_once(world: World) -> None:
     assert mark_paid_vaults(world.service.parts.ports, progress=reported.__setitem__) == 1
     assert reported == {"funding_operations": 1, "payments": 1}
     assert statuses(world) == ["deployed", "counterfactual"]
-    assert world.vault_of().updated_at == world.clock.now()
+    assert world.vault_of().updated_at_ms == world.clock.now()
     assert mark_paid_vaults(world.service.parts.ports) == 0
 
 

@@ -167,7 +167,7 @@ def authorized_and_withdrawn(shop: World, payment: PaymentDetails) -> None:
     def work(tx: Transaction) -> None:
         operation = tx.get(FundingOperation, option.operation.id, for_update=True)
         assert operation is not None
-        tx.replace(attrs.evolve(operation, authorized_at=shop.clock.now()))
+        tx.replace(attrs.evolve(operation, authorized_at_ms=shop.clock.now()))
 
     write(shop.storage, shop.environment_id, work)
 
@@ -208,7 +208,7 @@ def test_a_payment_whose_monitoring_has_just_ended_stays(memory_shop: Shop) -> N
     shop = memory_shop
     payer = Payer(shop)
     expire(shop)
-    end = payer.paid().monitoring_expires_at + 90 * DAY
+    end = payer.paid().monitoring_expires_at_ms + 90 * DAY
     shop.system.advance((end - shop.clock.now()) // 1_000)
     assert "payments" not in purge(shop)
     shop.system.advance(1)

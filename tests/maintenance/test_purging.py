@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from payments_core.accounts.record import WalletChallenge
-from payments_core.clock import DAY
+from payments_core.clock import DAY, to_datetime
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import Event, NewEvent
 from payments_core.engine.idempotency.record import IdempotentRequest, Response, StoredResponse
@@ -184,7 +184,7 @@ def test_a_recovery_finds_nothing_to_send_of_what_was_purged(memory_busy: Shop) 
     idle(shop, 100)
     purger(shop).run(Retention())
     since = shop.clock.now() - 30 * DAY
-    shop.resources.webhooks.recover(delivery.record.endpoint_id, since)
+    shop.resources.webhooks.recover(delivery.record.endpoint_id, to_datetime(since))
     shop.run()
     assert count(shop.storage, Delivery) == 0
 

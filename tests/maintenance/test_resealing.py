@@ -215,7 +215,7 @@ def test_a_key_that_is_used_ends_on_the_new_master_key(shop: Shop) -> None:
     resting = {key.key_id: key for key in report(shop).keys}
     assert set(resting) == {shop.key.id, idle.id}
     assert resting[shop.key.id].master_key == "k1"
-    assert resting[idle.id].last_used_at is None
+    assert resting[idle.id].last_used_at_ms is None
     assert shop.server
     (left,) = report(shop).keys
     assert (left.key_id, left.name, left.kind) == (idle.id, "idle", "restricted")

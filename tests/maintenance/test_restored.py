@@ -62,7 +62,7 @@ def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) ->
     shop.finish()
     assert None not in sent(shop)
     balance = shop.balance_now()
-    assert (balance.reserved, shop.held()[0]) == (0, 82_000_000)
+    assert (balance.reserved_atomic, shop.held()[0]) == (0, 82_000_000)
 
 
 def test_a_sender_that_has_nothing_to_do_is_stopped_too(shop: Shop) -> None:

@@ -71,13 +71,15 @@ def _of_what_follows(evidence: Evidence) -> Iterator[tuple[str, str]]:
     deliveries = evidence.found.all(Delivery).values()
     yield (
         "from an event to its delivery",
-        _spread(((d.delivered_at or 0) - d.created_at) / SECOND for d in deliveries),
+        _spread(((d.delivered_at_ms or 0) - d.created_at_ms) / SECOND for d in deliveries),
     )
     payments = evidence.found.all(Payment).values()
     yield "Payments", _counted(Counter(payment.status for payment in payments))
     yield (
         "from a Payment's creation to its success",
-        _spread((p.succeeded_at - p.created_at) / SECOND for p in payments if p.succeeded_at),
+        _spread(
+            (p.succeeded_at_ms - p.created_at_ms) / SECOND for p in payments if p.succeeded_at_ms
+        ),
     )
 
 

@@ -113,15 +113,14 @@ def _later(document: Mapping[str, Any], stored: Any) -> Wrong:
     version = document.get("statusVersion", 0)
     if version > getattr(stored, "status_version", version):
         yield f"{stored.id} was answered in version {version} and is in {stored.status_version}"
-    if document.get("amountAtomic", str(getattr(stored, "amount", ""))) != str(
-        getattr(stored, "amount", "")
-    ):
-        yield f"{stored.id} was answered with {document['amountAtomic']} and has {stored.amount}"
+    amount = str(getattr(stored, "amount_atomic", ""))
+    if (answered_amount := document.get("amountAtomic", amount)) != amount:
+        yield f"{stored.id} was answered with {answered_amount} and has {amount}"
     answered = [(line["status"], line["at"]) for line in document.get("timeline", ())]
     if (
         answered
         and answered
-        != [(line.status, format_iso(line.at)) for line in stored.timeline][: len(answered)]
+        != [(line.status, format_iso(line.at_ms)) for line in stored.timeline][: len(answered)]
     ):
         yield f"{stored.id} had the timeline {answered}, and now another"
 
@@ -130,7 +129,7 @@ def _transferred(evidence: Evidence, document: Mapping[str, Any]) -> Wrong:
     id = f"{document['chainId']}:{document['transactionHash']}"
     row = evidence.found.simulated(SimulatedTransaction).get(id)
     wanted = document.get("address") or document.get("to"), int(document["amountAtomic"])
-    if row is None or [(log.recipient, log.amount) for log in row.logs] != [wanted]:
+    if row is None or [(log.recipient, log.amount_atomic) for log in row.logs] != [wanted]:
         yield f"{id} was answered, and the chain has {row}"
 
 
@@ -225,10 +224,10 @@ def everybody_has_what_the_flows_say(evidence: Evidence) -> Wrong:
         chain_id, token, address = id.split(":")
         if address == FAUCET:
             given = evidence.books.minted.get((int(chain_id), token), 0)
-            if given != -balance.total:
-                yield f"{id} gave {-balance.total}, and {given} was asked for"
-        elif balance.total:
-            there[int(chain_id), token, address] = balance.total
+            if given != -balance.total_atomic:
+                yield f"{id} gave {-balance.total_atomic}, and {given} was asked for"
+        elif balance.total_atomic:
+            there[int(chain_id), token, address] = balance.total_atomic
     wanted = evidence.books.holders
     for holder in sorted(there.keys() | wanted.keys()):
         if there.get(holder, 0) != wanted.get(holder, 0):

@@ -179,7 +179,7 @@ TAMPERINGS: tuple[tuple[Callable[..., Any], Tamper], ...] = (
     (laws.what_was_answered_is_there, without(PaymentOption)),
     (laws.what_was_answered_is_there, without(ClientSession)),
     (laws.what_was_answered_is_there, changed(Payment, to(status_version=0))),
-    (laws.what_was_answered_is_there, changed(Payment, to(amount=1))),
+    (laws.what_was_answered_is_there, changed(Payment, to(amount_atomic=1))),
     (laws.what_was_answered_is_there, changed(Payment, to(timeline=()))),
     (
         laws.what_was_answered_is_there,
@@ -207,7 +207,11 @@ TAMPERINGS: tuple[tuple[Callable[..., Any], Tamper], ...] = (
     (laws.flows_have_ended, without(Deposit)),
     (
         laws.everybody_has_what_the_flows_say,
-        changed(SimulatedBalance, lambda record: to(total=record.total + 1)(record), SIMULATED),
+        changed(
+            SimulatedBalance,
+            lambda record: to(total_atomic=record.total_atomic + 1)(record),
+            SIMULATED,
+        ),
     ),
     (laws.the_api_says_what_the_flows_say, richer),
     (laws.slots_have_no_gap_and_one_transfer_each, without(OutboundTransfer)),

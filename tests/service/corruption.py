@@ -17,7 +17,7 @@ def corrupt(storage: Storage, partition: str, record: Record) -> str:
     kind = type(record)
     stored = storage.read(partition, lambda snapshot: snapshot.get(kind, record.id))
     assert stored is not None
-    columns = {name: getattr(stored, name) for name in kind.collection.columns}
+    columns = kind.collection.row(stored)
     torn = attrs.frozen(kw_only=True)(
         type("Torn", (Record,), {"collection": kind.collection, **columns})
     )

@@ -150,7 +150,7 @@ class DepositHarness:
             SIMULATED,
             lambda s: s.get(SimulatedBalance, balance_id(BASE, USDC.address, self.address)),
         )
-        return row.total if row else 0
+        return row.total_atomic if row else 0
 
     @property
     def available(self) -> int:
@@ -161,15 +161,20 @@ class DepositHarness:
         """One more transfer in a stranger's transaction."""
         recipient = to or self.address
         log = SimulatedLog(
-            token_address=USDC.address, sender=OUTSIDE, recipient=recipient, amount=atomic(amount)
+            token_address=USDC.address,
+            sender=OUTSIDE,
+            recipient=recipient,
+            amount_atomic=atomic(amount),
         )
         self._rewrite(hash, recipient, lambda logs: (*logs, log), atomic(amount))
 
     def alter_log(self, hash: str, amount: str) -> None:
         """The transaction's only transfer comes to be of another amount, where it is."""
         before = self._transaction(hash).logs[0]
-        after = attrs.evolve(before, amount=atomic(amount))
-        self._rewrite(hash, self.address, lambda logs: (after,), atomic(amount) - before.amount)
+        after = attrs.evolve(before, amount_atomic=atomic(amount))
+        self._rewrite(
+            hash, self.address, lambda logs: (after,), atomic(amount) - before.amount_atomic
+        )
 
     def _transaction(self, hash: str) -> SimulatedTransaction:
         row = self.world.storage.read(
@@ -186,7 +191,9 @@ class DepositHarness:
             tx.replace(attrs.evolve(row, logs=change(row.logs)))
             balance = tx.get(SimulatedBalance, id, for_update=True)
             recent = (*balance.recent, (row.block_number, more))
-            tx.replace(attrs.evolve(balance, total=balance.total + more, recent=recent))
+            tx.replace(
+                attrs.evolve(balance, total_atomic=balance.total_atomic + more, recent=recent)
+            )
 
         write(self.world.storage, SIMULATED, work)
 

@@ -78,7 +78,7 @@ class Payer:
 
     def status(self, option: OptionDetails) -> tuple[str, str | None, int]:
         found = self.now(option)
-        return found.status, found.selection_status, found.paid
+        return found.status, found.selection_status, found.paid_atomic
 
     def paid(self) -> Payment:
         return self.world.paid(self.id)
@@ -109,6 +109,6 @@ def claims_of(world: World, payment_id: str, **changes: Any) -> Claims:
         "environment_id": world.environment_id,
         "subject": payment_id,
         "api_version": world.environment.api_version,
-        "expires_at": 0,
+        "expires_at_ms": 0,
     }
     return Claims(**{**facts, **changes})

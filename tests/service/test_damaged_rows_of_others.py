@@ -88,7 +88,7 @@ def test_a_scan_goes_on_for_the_others(
     where = damage(world, damaged)
     world.pay(other, "10.00")
     finish(world)
-    assert world.paid(other.payment.id).received == 10_000_000
+    assert world.paid(other.payment.id).received_atomic == 10_000_000
     assert f"ALARM: {where} cannot be read and is skipped" in alarms(caplog)
 
 
@@ -101,7 +101,7 @@ def test_what_was_paid_to_a_damaged_payment_counts_after_its_repair(world: World
     place = DamagedRow("payments", world.environment_id, stored.id)
     rows.repair(place, documents.encode(stored))
     world.advance(3_600)
-    assert world.paid(stored.id).received == 10_000_000
+    assert world.paid(stored.id).received_atomic == 10_000_000
     assert world.paid(stored.id).status == "succeeded"
 
 
@@ -143,7 +143,7 @@ def test_a_damaged_vault_option_keeps_no_payer_without_an_account_out(
     where = corrupt(world.storage, world.environment_id, stored)
     payer.pay()
     finish(world)
-    assert (payer.paid().status, payer.paid().received) == ("succeeded", 25_000_000)
+    assert (payer.paid().status, payer.paid().received_atomic) == ("succeeded", 25_000_000)
     assert world.option_now(direct).status == "succeeded"
     assert f"ALARM: {where} cannot be read and is skipped" in alarms(caplog)
     rows = DamagedRows(world.service.parts.ports, RECORD_TYPES)
@@ -161,7 +161,7 @@ def test_a_removed_vault_option_keeps_no_payer_without_an_account_out(world: Wor
     rows.remove(DamagedRow("payment_options", world.environment_id, vaults.option.id))
     payer.pay()
     finish(world)
-    assert (payer.paid().status, payer.paid().received) == ("succeeded", 25_000_000)
+    assert (payer.paid().status, payer.paid().received_atomic) == ("succeeded", 25_000_000)
 
 
 def test_a_damaged_public_option_keeps_no_vault_from_paying(world: World) -> None:
@@ -169,4 +169,4 @@ def test_a_damaged_public_option_keeps_no_vault_from_paying(world: World) -> Non
     corrupt(world.storage, world.environment_id, payer.option().option)
     world.authorize(world.option(payer.payment))
     finish(world)
-    assert (payer.paid().status, payer.paid().received) == ("succeeded", 25_000_000)
+    assert (payer.paid().status, payer.paid().received_atomic) == ("succeeded", 25_000_000)

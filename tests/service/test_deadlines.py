@@ -12,7 +12,7 @@ from typing import Any, Literal
 import attrs
 import pytest
 
-from payments_core.clock import HOUR, MINUTE, SECOND, Instant
+from payments_core.clock import HOUR, MINUTE, SECOND, Instant, to_datetime
 from payments_core.engine.idempotency.record import RETENTION_MS, StoredResponse
 from payments_core.errors import (
     ActionExpired,
@@ -80,7 +80,7 @@ def outcome(attempt: Callable[[], Outcome]) -> tuple[Outcome, Instant | None]:
 def pay_by_transfer(world: World) -> Begun:
     world.run()
     payment = world.payment(expires_in_s=EXPIRES_S)
-    return payment.payment.expires_at, lambda: received(world, payment)
+    return payment.payment.expires_at_ms, lambda: received(world, payment)
 
 
 def pay_a_quote(world: World) -> Begun:
@@ -89,7 +89,7 @@ def pay_a_quote(world: World) -> Begun:
     new = NewQuote(amount="25.00", source_address=WALLET, destination=to)
     quote = world.resources.legacy.create_quote(new).quote
     payment = PaymentDetails(world.paid(quote.payment_id))
-    return quote.expires_at, lambda: received(world, payment)
+    return quote.expires_at_ms, lambda: received(world, payment)
 
 
 def received(world: World, payment: PaymentDetails) -> Outcome:
@@ -103,13 +103,13 @@ def received(world: World, payment: PaymentDetails) -> Outcome:
 
 def offer_a_vault(world: World) -> Begun:
     payment = world.payment(expires_in_s=EXPIRES_S)
-    return payment.payment.expires_at, lambda: world.option(payment).option.status
+    return payment.payment.expires_at_ms, lambda: world.option(payment).option.status
 
 
 def refresh_a_vault_option(world: World) -> Begun:
     option = world.option(world.payment(expires_in_s=EXPIRES_S))
     return (
-        option.option.expires_at,
+        option.option.expires_at_ms,
         lambda: (
             world.service.acting_as(world.client)
             .options.refresh(option.payment.id, option.option.id)
@@ -120,33 +120,33 @@ def refresh_a_vault_option(world: World) -> Begun:
 
 def authorize_before_the_payment_expires(world: World) -> Begun:
     option = world.option(world.payment(expires_in_s=300))
-    assert option.option.action_expires_at == option.payment.expires_at
-    return option.payment.expires_at, lambda: world.authorize(option).option.status
+    assert option.option.action_expires_at_ms == option.payment.expires_at_ms
+    return option.payment.expires_at_ms, lambda: world.authorize(option).option.status
 
 
 def authorize_by_an_action(world: World) -> Begun:
     option = world.option(world.payment(expires_in_s=EXPIRES_S))
-    instant = option.option.action_expires_at
+    instant = option.option.action_expires_at_ms
     assert instant is not None
-    assert instant < option.payment.expires_at
+    assert instant < option.payment.expires_at_ms
     return instant, lambda: world.authorize(option).option.status
 
 
 def offer_a_transfer(world: World) -> Begun:
     payer = Payer(world, expires_in_s=EXPIRES_S)
-    return payer.paid().expires_at, lambda: payer.option().option.status
+    return payer.paid().expires_at_ms, lambda: payer.option().option.status
 
 
 def select_a_transfer(world: World) -> Begun:
     payer = Payer(world, expires_in_s=EXPIRES_S)
     option = payer.option()
-    return payer.paid().expires_at, lambda: payer.select(option).option.selection_status
+    return payer.paid().expires_at_ms, lambda: payer.select(option).option.selection_status
 
 
 def refresh_a_transfer(world: World) -> Begun:
     payer = Payer(world, expires_in_s=EXPIRES_S)
     option = payer.option()
-    return payer.paid().expires_at, lambda: payer.refresh(option).option.status
+    return payer.paid().expires_at_ms, lambda: payer.refresh(option).option.status
 
 
 def choose_while_a_submission_locks(world: World) -> Begun:
@@ -184,7 +184,7 @@ def exchange_a_link(world: World) -> Begun:
     payer = Payer(world, expires_in_s=EXPIRES_S)
     code = code_of(payer)
     return (
-        payer.paid().expires_at,
+        payer.paid().expires_at_ms,
         lambda: world.service.checkout.exchange_link(code, mode="sandbox").payment_id == payer.id,
     )
 
@@ -195,9 +195,9 @@ def show_a_link(world: World) -> Begun:
 
     def attempt() -> Outcome:
         page = world.service.checkout.read_page(code, mode="sandbox")
-        return page.stage, page.due, page.client_secret is not None
+        return page.stage, page.due_atomic, page.client_secret is not None
 
-    return payer.paid().expires_at, attempt
+    return payer.paid().expires_at_ms, attempt
 
 
 def show_a_link_after_a_submission(world: World) -> Begun:
@@ -207,7 +207,7 @@ def show_a_link_after_a_submission(world: World) -> Begun:
 
     def attempt() -> Outcome:
         page = world.service.checkout.read_page(code, mode="sandbox")
-        return page.due, page.notices
+        return page.due_atomic, page.notices
 
     return world.clock.now() + SUBMISSION_LOCK_MS, attempt
 
@@ -220,7 +220,7 @@ def mandate(world: World, expires_at: Instant) -> MandateDetails:
         vault_id=world.vault_of().id,
         amount_per_period="40.00",
         period="month",
-        expires_at=expires_at,
+        expires_at=to_datetime(expires_at),
     )
     return world.resources.mandates.create(world.payer.id, new)
 
@@ -260,7 +260,7 @@ def answer_a_wallet_challenge(world: World) -> Begun:
     asked = wallets.create_challenge(world.payer.id, wallet.address, "evm")
     signature = wallet.sign(asked.message, asked.nonce)
     return (
-        asked.expires_at,
+        asked.expires_at_ms,
         lambda: wallets.add(world.payer.id, asked.id, signature).verified,
     )
 
@@ -273,9 +273,9 @@ def new_session(world: World, expires_in_s: int) -> Any:
 
 def exchange_a_session_token(world: World) -> Begun:
     made = new_session(world, 86_400)
-    assert made.session.exchange_expires_at < made.session.expires_at
+    assert made.session.exchange_expires_at_ms < made.session.expires_at_ms
     return (
-        made.session.exchange_expires_at,
+        made.session.exchange_expires_at_ms,
         lambda: (
             world.service.client_tokens.exchange(made.token, mode="sandbox").session.id
             == made.session.id
@@ -286,7 +286,7 @@ def exchange_a_session_token(world: World) -> Begun:
 def look_up_a_session_token(world: World) -> Begun:
     made = new_session(world, 86_400)
     return (
-        made.session.exchange_expires_at,
+        made.session.exchange_expires_at_ms,
         lambda: (
             world.service.client_tokens.find_exchangeable(made.token, mode="sandbox")[1].id
             == made.session.id
@@ -298,7 +298,7 @@ def use_an_access_token(world: World) -> Begun:
     made = new_session(world, 3_600)
     access = world.service.client_tokens.exchange(made.token, mode="sandbox").access_token
     return (
-        made.session.expires_at,
+        made.session.expires_at_ms,
         lambda: (
             world.service.client_tokens.authenticate(access, mode="sandbox")[1].id
             == made.session.id
@@ -309,27 +309,27 @@ def use_an_access_token(world: World) -> Begun:
 def expiring_key(world: World, kind: Literal["restricted", "publishable"]) -> tuple[Key, str]:
     expires_at = world.clock.now() + HOUR
     tenants = world.service.tenants
-    return tenants.create_key(world.environment_id, kind, "k", expires_at=expires_at)
+    return tenants.create_key(world.environment_id, kind, "k", expires_at=to_datetime(expires_at))
 
 
 def use_a_server_key(world: World) -> Begun:
     key, secret = expiring_key(world, "restricted")
     authenticate = world.service.tenants.authenticate
     return int(
-        key.expires_at or 0
+        key.expires_at_ms or 0
     ), lambda: authenticate(world.app.id, secret, mode="sandbox")[1].id == key.id
 
 
 def use_a_bearer_key(world: World) -> Begun:
     key, secret = expiring_key(world, "restricted")
     authenticate = world.service.tenants.authenticate_bearer
-    return int(key.expires_at or 0), lambda: authenticate(secret, mode="sandbox")[1].id == key.id
+    return int(key.expires_at_ms or 0), lambda: authenticate(secret, mode="sandbox")[1].id == key.id
 
 
 def use_a_publishable_key(world: World) -> Begun:
     key, shown = expiring_key(world, "publishable")
     authenticate = world.service.tenants.authenticate_publishable
-    return int(key.expires_at or 0), lambda: authenticate(shown, mode="sandbox")[1].id == key.id
+    return int(key.expires_at_ms or 0), lambda: authenticate(shown, mode="sandbox")[1].id == key.id
 
 
 def log_in(world: World) -> tuple[Instant, Callable[[], Outcome]]:
@@ -338,7 +338,7 @@ def log_in(world: World) -> tuple[Instant, Callable[[], Outcome]]:
     password = world.service.operators.create(world.environment_id, "ann").password
     begun = sessions.begin("ann", password, mode="sandbox")
     return (
-        begun.session.began_at,
+        begun.session.began_at_ms,
         lambda: sessions.authenticate(begun.token, mode="sandbox")[1].id == begun.session.id,
     )
 
@@ -374,7 +374,7 @@ def answered(world: World) -> Instant:
     """When the only stored answer expires."""
     ask_again_with_a_key(world)
     [answer] = stored_answers(world)
-    return answer.expires_at
+    return answer.expires_at_ms
 
 
 def stored_answers(world: World) -> tuple[StoredResponse, ...]:

@@ -329,7 +329,7 @@ class World:
 
     def events(self, subject: str | None = None) -> list[Event]:
         """The outbox in the order of its creation, or what of it concerns a Payment."""
-        since = self.paid(subject).created_at if subject else 0
+        since = self.paid(subject).created_at_ms if subject else 0
 
         def look(snapshot: Any) -> list[Event]:
             found: list[Event] = []

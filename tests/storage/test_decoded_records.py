@@ -92,8 +92,8 @@ def test_the_rate_limits_of_an_environment_cannot_be_changed() -> None:
         api_version="2026-09-09",
         products=(),
         rate_limits={"create": 1},
-        created_at=0,
-        updated_at=0,
+        created_at_ms=0,
+        updated_at_ms=0,
     )
     read = decode(Environment, encode(stamp(environment, 1)))
     assert read.rate_limits == {"create": 1}

@@ -36,7 +36,7 @@ def stored(storage: Port, kind: type[R]) -> list[LocatedRecord[R]]:
 
 
 def test_what_else_ended_a_load_comes_out_at_the_end_too(storage: Port) -> None:
-    good = to_record_row("env_a", documents.stamp(KeyUse(id="good", last_used_at=1), 1))
+    good = to_record_row("env_a", documents.stamp(KeyUse(id="good", last_used_at_ms=1), 1))
     bad = attrs.evolve(good, id="bad", version=2**80)
     if isinstance(storage, MemoryStorage):  # which takes any number
         bad = attrs.evolve(good, id="bad", body="{")
@@ -57,10 +57,10 @@ def test_a_walk_passes_over_what_cannot_be_read_and_reports_each_once(
     if isinstance(storage, MemoryStorage):
         pytest.skip("what is in memory is not damaged")
     for id in ("b", "f"):
-        insert(storage, "env_a", KeyUse(id=id, last_used_at=1))
+        insert(storage, "env_a", KeyUse(id=id, last_used_at_ms=1))
     damaged = {
         "a": '{"sesame', "c": '{"id": "c", "last_used_at": "sesame"}', "d": "{}", "e": "",
-        "g": documents.encode(documents.stamp(KeyUse(id="a", last_used_at=1), 1)).decode(),
+        "g": documents.encode(documents.stamp(KeyUse(id="a", last_used_at_ms=1), 1)).decode(),
         "h": "sesame",
     }  # fmt: skip
     with require_maintenance_access(storage).lock_exclusively() as alone:

@@ -38,7 +38,7 @@ NOTE = "the records are in the new database of Bob's"
 
 
 def write(storage: Storage, id: str = "key_a") -> None:
-    storage.transact("env_a", lambda tx: tx.insert(KeyUse(id=id, last_used_at=1)))
+    storage.transact("env_a", lambda tx: tx.insert(KeyUse(id=id, last_used_at_ms=1)))
 
 
 def ids(storage: Storage) -> list[str]:
@@ -112,7 +112,7 @@ def test_a_statement_that_failed_in_postgresql_is_not_a_success_and_shows_no_val
             alone.load(KeyUse, rows)
 
     fresh, there = (
-        to_record_row("env_a", documents.stamp(KeyUse(id=id, last_used_at=1), 1))
+        to_record_row("env_a", documents.stamp(KeyUse(id=id, last_used_at_ms=1), 1))
         for id in ("fresh", "sesame")
     )
     for swallowed in (False, True):
@@ -240,8 +240,8 @@ def test_what_memory_takes_back_leaves_its_unique_keys_free() -> None:
         mode="sandbox",
         environment_id="env_a",
         password_hash="",
-        password_set_at=1,
-        created_at=1,
+        password_set_at_ms=1,
+        created_at_ms=1,
     )
 
     def load(twice: bool) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import attrs
 
 from payments_core.accounts.operations import NewAccount
-from payments_core.clock import SECOND, FixedClock
+from payments_core.clock import SECOND, FixedClock, to_datetime
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import Mode, new_secret
 from payments_core.engine.identifiers import LENGTH
@@ -65,7 +65,7 @@ class Deployment:
         self.app_id, self.elsewhere_id = app.id, elsewhere.id
         self.environment_id = app.environments["sandbox"]
         self.live_id = app.environments["production"]
-        expiry = clock.now() + HOUR_S * SECOND
+        expiry = to_datetime(clock.now() + HOUR_S * SECOND)
         kept = [tenants.create_key(self.environment_id, "standard", f"{n}") for n in range(MANY)]
         ended = [tenants.create_key(self.environment_id, "standard", f"r{n}") for n in range(FEW)]
         over = [

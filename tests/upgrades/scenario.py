@@ -140,7 +140,9 @@ def set_payments_up(partner: Partner) -> None:
 
 def pay_to_the_end(partner: Partner) -> None:
     """Payments of each intent whose work is over, in every status that this ends in."""
-    partner.settled = partner.authorized("100.00", metadata={"order": "№ 7"}, reference="order-7")
+    partner.settled_atomic = partner.authorized(
+        "100.00", metadata={"order": "№ 7"}, reference="order-7"
+    )
     partner.disputed = partner.authorized("30.00")
     partner.send("10.00", reference="payout-1")
     partner.collect("40.00")
@@ -165,15 +167,15 @@ def pay_to_the_end(partner: Partner) -> None:
     partner.fail("transfer", BASE)
     partner.run()
     partner.advance(2 * HOUR_S)
-    assert partner.status(f"/v2/payments/{partner.settled['id']}") == "succeeded"
+    assert partner.status(f"/v2/payments/{partner.settled_atomic['id']}") == "succeeded"
     assert partner.status(f"/v2/payments/{reverted['id']}") != "succeeded"
     partner.transfer(partner.late["escrow"]["address"], "20")
     partner.advance(60)
 
 
 def take_refunds_and_disputes(partner: Partner) -> None:
-    partner.refund(partner.settled, "10.00")
-    partner.refund(partner.settled, "5.00")
+    partner.refund(partner.settled_atomic, "10.00")
+    partner.refund(partner.settled_atomic, "5.00")
     partner.post(f"/v2/payments/{partner.overpaid['id']}/reconcile", {"action": "refund_excess"})
     partner.post(f"/v2/payments/{partner.short['id']}/reconcile", {"action": "accept"})
     for payment, resolved in ((partner.disputed, True), (partner.exact, False)):
@@ -199,8 +201,8 @@ def leave_work_under_way(partner: Partner) -> None:
     executing = f"/v2/payments/{partner.authorized('24.00')['id']}"
     partner.run_until(lambda: partner.status(executing) == "executing")
     partner.under_way("Payment that is executing", executing, "executing", "succeeded")
-    sent_refund = partner.refund(partner.settled, "3.00")
-    refunds = f"/v2/payments/{partner.settled['id']}/refunds"
+    sent_refund = partner.refund(partner.settled_atomic, "3.00")
+    refunds = f"/v2/payments/{partner.settled_atomic['id']}/refunds"
     partner.run_until(lambda: partner.of(refunds, sent_refund["id"])["status"] != "created")
     sent = f"/v2/payments/{partner.authorized('22.00')['id']}"
     partner.run_until(lambda: partner.operation(sent) not in ("authorized", "created"))

@@ -68,8 +68,8 @@ def kind(fields: dict[str, Any], **declared: Any) -> type[Record]:
 
 PLACE = {"columns": {"place": str, "rank": int}, "indexes": (Index("by_place", ("place",)),)}
 PLAIN = {"place": Fields.text, "rank": (int, 0)}
-ADDED = {"schema": 2, "upgrades": {1: dict}, "oldest_reader": 1}
-READ_ONLY = {"schema": 2, "upgrades": {1: dict}, "downgrades": {1: dict}, "write_schema": 1}
+ADDED = {"schema": 2, "oldest_reader": 1}
+READ_ONLY = {"schema": 2, "downgrades": {1: dict}, "write_schema": 1}
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,7 @@ READ_ONLY = {"schema": 2, "upgrades": {1: dict}, "downgrades": {1: dict}, "write
         (kind({}), kind({}), ""),
         (kind({}), kind({"note": Fields.text}), "raise the schema above 1"),
         (kind({}), kind({"note": Fields.text}, **ADDED), ""),
-        (kind({}), kind({"note": Fields.text}, schema=2, upgrades={1: dict}), "by `write_schema`"),
-        (kind({}), kind({"note": Fields.text}, schema=2, oldest_reader=1), "no upgrade from"),
+        (kind({}), kind({"note": Fields.text}, schema=2), "by `write_schema`"),
         (kind({"note": Fields.text}), kind({}, **ADDED), "misread or lose note"),
         (kind({"note": Fields.text}), kind({}, **READ_ONLY), ""),
         (kind({"note": Fields.text}), kind({"note": Fields.nullable}, **ADDED), "lose note"),
@@ -90,7 +89,7 @@ READ_ONLY = {"schema": 2, "upgrades": {1: dict}, "downgrades": {1: dict}, "write
         (kind({"a": Fields.lines}), kind({"a": Fields.longer_lines}, **ADDED), "lose a"),
         (kind({"a": Fields.lines}), kind({"a": Fields.longer_lines}, **READ_ONLY), ""),
         # The next release after one that reads the new form writes it.
-        (kind({}, **READ_ONLY), kind({}, schema=2, upgrades={1: dict}), ""),
+        (kind({}, **READ_ONLY), kind({}, schema=2), ""),
         # Columns, and what is over them.
         (kind(PLAIN, **PLACE), kind(PLAIN, **PLACE, lookups=(Lookup("near", ("rank",)),)), ""),
         (kind(PLAIN, **PLACE), kind(PLAIN, columns={"place": str}), ""),

@@ -53,7 +53,6 @@ class After(Record):
         ),
         uniques=(Unique("seal", ("seal",)),),
         schema=2,
-        upgrades={1: dict},
         oldest_reader=1,
     )
 

@@ -108,7 +108,7 @@ def test_an_event_of_a_name_that_came_later_is_listed(api: ApiHarness) -> None:
         id=api.service.parts.ports.committer.id_sequence().issue("evt"),
         name="payment.screened",
         api_version="2026-09-09",
-        created_at=api.service.parts.ports.clock.now(),
+        created_at_ms=api.service.parts.ports.clock.now(),
         payload={"paymentId": "payment_1"},
     )
     api.service.parts.ports.storage.transact(api.partition, lambda tx: tx.insert(event))

@@ -99,8 +99,8 @@ class Case:
         self.wire.answers[:] = [answer]
         self.wire.meanwhile = meanwhile
         stored = self._stored()
-        if stored is not None and stored.next_attempt_at is not None:
-            self.bench.clock.advance((stored.next_attempt_at - self.bench.clock.now()) / SECOND)
+        if stored is not None and stored.next_attempt_at_ms is not None:
+            self.bench.clock.advance((stored.next_attempt_at_ms - self.bench.clock.now()) / SECOND)
         self.bench.run()
 
     def change(self, changes: EndpointChanges) -> Endpoint:
@@ -112,7 +112,7 @@ class Case:
     def assert_over(self) -> None:
         """Nothing is sent any more, and no job is left that might."""
         sent = len(self.wire.sent)
-        assert self.delivery.next_attempt_at is None
+        assert self.delivery.next_attempt_at_ms is None
         assert self.bench.jobs_of(self.endpoint) == ()
         self.bench.run_for(DAY_S)
         assert len(self.wire.sent) == sent

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 from msgspec import UNSET
 
+from payments_core.clock import to_datetime
 from payments_core.webhooks.dispatch.recovery import WebhookRecovery
 from payments_core.webhooks.dispatch.replay import WebhookEvents
 from payments_core.webhooks.endpoint_fields import EndpointChanges
@@ -46,7 +47,7 @@ class ReplayBench(Bench):
         return self.events.resend(self.authority, event_id, endpoint_id=named)
 
     def recover(self, endpoint: Endpoint, since: int) -> None:
-        self.events.recover(self.authority, endpoint.id, since)
+        self.events.recover(self.authority, endpoint.id, to_datetime(since))
         self.settle()
 
     def update(self, endpoint: Endpoint, **changes: Any) -> None:

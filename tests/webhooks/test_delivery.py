@@ -102,7 +102,7 @@ def test_a_delivery_keeps_what_was_sent_and_what_came_back() -> None:
     assert delivery.request_body == bench.wire.sent[0][0].body.decode()
     assert delivery.response_body == "café \ufffd \ufffd" + "x" * (4096 - 9)
     assert (delivery.response_status, delivery.event_id) == (202, id)
-    assert delivery.delivered_at == bench.clock.now()
+    assert delivery.delivered_at_ms == bench.clock.now()
 
 
 def test_a_retry_keeps_delivery_event_and_body_and_signs_again() -> None:

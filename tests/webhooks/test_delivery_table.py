@@ -31,7 +31,7 @@ STRONG = pytest.mark.parametrize(
 def accepted(case: Case) -> None:
     case.attempt(TransportResult(204, b"thanks"))
     assert case.delivery.status == "delivered"
-    assert case.delivery.delivered_at == case.bench.clock.now()
+    assert case.delivery.delivered_at_ms == case.bench.clock.now()
     assert (case.delivery.response_status, case.delivery.response_body) == (204, "thanks")
     case.assert_over()
     assert len(case.wire.sent) == 1
@@ -43,8 +43,11 @@ def retryable(answer: TransportResult) -> Callable[[Case], None]:
         case.attempt(answer)
         wait_s = BACKOFF_S[before]
         assert (case.delivery.status, case.delivery.attempts) == ("failed", before + 1)
-        assert case.delivery.next_attempt_at == case.bench.clock.now() + wait_s * SECOND
-        assert (case.delivery.response_status, case.delivery.delivered_at) == (answer.status, None)
+        assert case.delivery.next_attempt_at_ms == case.bench.clock.now() + wait_s * SECOND
+        assert (case.delivery.response_status, case.delivery.delivered_at_ms) == (
+            answer.status,
+            None,
+        )
         case.bench.run_for(wait_s - 1)
         assert len(case.wire.sent) == 1
         case.bench.run_for(1)
@@ -82,7 +85,7 @@ def closed(change: str) -> Callable[[Case], None]:
     def play(case: Case) -> None:
         before = case.delivery.attempts
         case.change(CLOSINGS[change])
-        assert (case.seen.status, case.seen.next_attempt_at) == ("abandoned", None)  # at once
+        assert (case.seen.status, case.seen.next_attempt_at_ms) == ("abandoned", None)  # at once
         case.attempt(OK)
         assert (case.delivery.status, case.delivery.attempts) == ("abandoned", before)
         case.assert_over()
@@ -94,12 +97,12 @@ def closed(change: str) -> Callable[[Case], None]:
 def retried(case: Case) -> None:
     first = case.delivery
     answer = case.retry()
-    assert (answer.status, answer.attempts, answer.next_attempt_at) == ("pending", 0, None)
+    assert (answer.status, answer.attempts, answer.next_attempt_at_ms) == ("pending", 0, None)
     assert (answer.id, answer.event_id) == (first.id, first.event_id)
     for attempts, wait_s in enumerate(BACKOFF_S[:9], start=1):  # the full budget again
         case.attempt(TransportResult(503))
         assert (case.delivery.status, case.delivery.attempts) == ("failed", attempts)
-        assert case.delivery.next_attempt_at == case.bench.clock.now() + wait_s * SECOND
+        assert case.delivery.next_attempt_at_ms == case.bench.clock.now() + wait_s * SECOND
     case.attempt(TransportResult(503))
     assert (case.delivery.status, case.delivery.attempts) == ("abandoned", 10)
     assert {request.body.decode() for request, _ in case.wire.sent} == {first.request_body}
@@ -210,8 +213,8 @@ def test_every_status_leads_where_the_interface_says(state: str, hundred: int) -
         want = "delivered" if hundred == 200 else "failed" if status in RETRYABLE else "abandoned"
         assert (status, case.delivery.status) == (status, want)
         assert case.delivery.response_status == status
-        assert (case.delivery.delivered_at is not None) == (want == "delivered")
-        assert (case.delivery.next_attempt_at is not None) == (want == "failed")
+        assert (case.delivery.delivered_at_ms is not None) == (want == "delivered")
+        assert (case.delivery.next_attempt_at_ms is not None) == (want == "failed")
 
 
 # The endpoint's table.
@@ -248,7 +251,7 @@ def test_row_of_the_endpoint_table_archived_is_final(changes: EndpointChanges) -
         bench.endpoints.update(bench.authority, endpoint.id, changes)
     with pytest.raises(InvalidState):
         bench.endpoints.rotate_secret(bench.authority, endpoint.id)
-    assert bench.endpoints.get(bench.authority, endpoint.id).updated_at == archived.updated_at
+    assert bench.endpoints.get(bench.authority, endpoint.id).updated_at_ms == archived.updated_at_ms
 
 
 def test_row_of_the_endpoint_table_one_active_endpoint_per_url() -> None:

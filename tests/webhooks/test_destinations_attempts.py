@@ -97,7 +97,7 @@ def assert_abandoned_unsent(bench: Bench, endpoint: Endpoint, *, attempts: int =
     delivery = only(bench, endpoint)
     assert (delivery.status, delivery.attempts) == ("abandoned", attempts)
     assert (delivery.response_status, delivery.response_body) == (None, None)
-    assert delivery.next_attempt_at is None
+    assert delivery.next_attempt_at_ms is None
     assert len(went_to(bench)) == attempts - 1
     assert bench.jobs_of(endpoint) == ()
     assert bench.run_for(86_400) == 0
@@ -244,7 +244,7 @@ def test_a_look_up_that_fails_is_tried_again_until_the_attempts_are_used_up() ->
         delivery = only(bench, endpoint)
         assert (delivery.status, delivery.attempts) == ("failed", attempts)
         assert delivery.response_status is None
-        assert delivery.next_attempt_at == bench.clock.now() + wait_s * 1000
+        assert delivery.next_attempt_at_ms == bench.clock.now() + wait_s * 1000
         bench.clock.advance(wait_s)
     bench.run()
     delivery = only(bench, endpoint)

@@ -96,7 +96,7 @@ def test_it_is_reported_again_after_an_hour_and_not_before() -> None:
     for _ in range(6):
         watched.happen(seconds=HOUR_S // 4)
     assert len(watched.hosts.news()) == 2
-    reported = [event.created_at for event in watched.events(FAILING)]
+    reported = [event.created_at_ms for event in watched.events(FAILING)]
     assert reported[1] - reported[0] >= HOUR_S * 1_000
 
 
@@ -195,7 +195,7 @@ def test_an_endpoint_never_gets_news_of_itself() -> None:
         events.resend(bench.authority, reported.id, endpoint_id=watched.broken.id)
     [again] = events.resend(bench.authority, reported.id)
     assert again.endpoint_id == watched.watcher.id
-    assert began <= reported.created_at
+    assert began <= reported.created_at_ms
     assert FAILING not in [d.event_name for d in bench.deliveries(watched.broken)]
 
 

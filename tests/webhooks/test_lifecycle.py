@@ -96,13 +96,13 @@ def endpoint(status: str = "active", *events: str) -> Endpoint:
     return Endpoint(
         id="webhook_1", version=3, url="https://a.example/", url_digest="digest",
         subscribed_events=events, status=status, sealed_secret="sealed",  # type: ignore[arg-type]
-        created_at=NOW, updated_at=NOW,
+        created_at_ms=NOW, updated_at_ms=NOW,
     )  # fmt: skip
 
 
 def delivery(status: str = "pending", attempts: int = 0) -> Delivery:
     event = Event(
-        id="evt_" + "A" * 24, name="payment.succeeded", api_version="2026-09-09", created_at=NOW,
+        id="evt_" + "A" * 24, name="payment.succeeded", api_version="2026-09-09", created_at_ms=NOW,
         payload={}, account_id="acct_1", external_user_id="user",
     )  # fmt: skip
     made = new_delivery(event, endpoint(), "{}", now=NOW)
@@ -126,9 +126,9 @@ def attempted(
 def test_an_accepted_attempt_delivers(before: str, status: int) -> None:
     decision = attempted(AttemptResult(status, "ok"), before)
     changed = decision.result
-    assert (changed.status, changed.delivered_at) == ("delivered", LATER)
+    assert (changed.status, changed.delivered_at_ms) == ("delivered", LATER)
     assert (changed.response_status, changed.response_body) == (status, "ok")
-    assert (changed.attempts, changed.next_attempt_at) == (1, None)
+    assert (changed.attempts, changed.next_attempt_at_ms) == (1, None)
     assert decision.next_run_at is None
     assert decision.replaces == (changed,)
 
@@ -138,9 +138,9 @@ def test_an_accepted_attempt_delivers(before: str, status: int) -> None:
 def test_a_retryable_outcome_fails_and_comes_again(before: str, status: int | None) -> None:
     decision = attempted(AttemptResult(status), before)
     assert decision.result.status == "failed"
-    assert decision.result.next_attempt_at == LATER + 30 * SECOND
+    assert decision.result.next_attempt_at_ms == LATER + 30 * SECOND
     assert decision.next_run_at == LATER + 30 * SECOND
-    assert decision.result.updated_at == LATER
+    assert decision.result.updated_at_ms == LATER
 
 
 @pytest.mark.parametrize("before", ["pending", "failed"])
@@ -231,10 +231,10 @@ def test_a_delivery_is_unwanted_once_its_endpoint_is_closed_or_narrowed() -> Non
 
 @pytest.mark.parametrize("status", ["pending", "failed"])
 def test_an_unwanted_delivery_is_seen_as_abandoned_before_its_row_says_so(status: str) -> None:
-    waiting = attrs.evolve(delivery(status), next_attempt_at=LATER)
+    waiting = attrs.evolve(delivery(status), next_attempt_at_ms=LATER)
     seen = with_effective_status(waiting, endpoint("disabled"))
-    assert (seen.status, seen.next_attempt_at) == ("abandoned", None)
-    assert seen.updated_at == waiting.updated_at
+    assert (seen.status, seen.next_attempt_at_ms) == ("abandoned", None)
+    assert seen.updated_at_ms == waiting.updated_at_ms
     assert with_effective_status(waiting, endpoint()) == waiting
 
 
@@ -246,7 +246,7 @@ def test_an_ended_delivery_is_seen_as_it_is(status: str) -> None:
 @pytest.mark.parametrize("trigger", ["close", "unsubscribe"])
 def test_abandoning_counts_as_no_attempt(trigger) -> None:  # type: ignore[no-untyped-def]
     changed = decide_abandon(delivery("failed", 3), trigger, now=LATER).result
-    assert (changed.status, changed.attempts, changed.updated_at) == ("abandoned", 3, LATER)
+    assert (changed.status, changed.attempts, changed.updated_at_ms) == ("abandoned", 3, LATER)
 
 
 # Endpoints.
@@ -271,7 +271,7 @@ def test_an_archived_endpoint_cannot_change(target) -> None:  # type: ignore[no-
 
 def test_a_rotation_replaces_the_secret() -> None:
     changed = decide_rotate(endpoint("disabled"), "new", now=LATER).result
-    assert (changed.sealed_secret, changed.updated_at) == ("new", LATER)
+    assert (changed.sealed_secret, changed.updated_at_ms) == ("new", LATER)
 
 
 def test_a_change_that_changes_nothing_writes_nothing() -> None:
@@ -302,7 +302,7 @@ def test_what_was_on_its_way_is_abandoned_where_the_endpoint_gives_something_up(
     decision = decide_update(before, changes, now=LATER)
     assert [job.kind for job in decision.jobs] == ([ABANDON] if gives_up else [])
     assert decision.result.revision == before.revision + gives_up
-    assert decision.result.updated_at == LATER
+    assert decision.result.updated_at_ms == LATER
 
 
 # Retrying.

@@ -157,8 +157,8 @@ class DeliveryMachine(RuleBasedStateMachine):
     def attempts_stay_within_the_budget_and_bodies_stay_the_same(self) -> None:
         for delivery in self.bench.stored(self.endpoint):
             assert delivery.attempts <= 10
-            assert (delivery.next_attempt_at is not None) == (delivery.status == "failed")
-            assert (delivery.delivered_at is not None) == (delivery.status == "delivered")
+            assert (delivery.next_attempt_at_ms is not None) == (delivery.status == "failed")
+            assert (delivery.delivered_at_ms is not None) == (delivery.status == "delivered")
             body = self.first_bodies.setdefault(delivery.id, delivery.request_body)
             assert body == delivery.request_body
 

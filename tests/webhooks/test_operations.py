@@ -233,7 +233,7 @@ def test_deliveries_come_most_recently_updated_first_by_pages(bench: Bench) -> N
     )
     listed = [*page.records, *rest.records]
     assert {d.event_id for d in listed} == set(ids)
-    updates = [d.updated_at for d in listed]
+    updates = [d.updated_at_ms for d in listed]
     assert updates == sorted(updates, reverse=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.clock import DAY
+from payments_core.clock import DAY, to_datetime
 from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.tenants.record import Environment
@@ -95,7 +95,7 @@ def test_what_was_delivered_goes_out_again_under_the_same_ids_and_body(bench: Re
     sent = len(bench.sent)
     [again] = bench.resend(event_id, endpoint)
     assert (again.id, again.status, again.attempts) == (before.id, "pending", 0)
-    assert again.delivered_at is None
+    assert again.delivered_at_ms is None
     bench.settle()
     [after] = bench.stored(endpoint)
     assert (after.id, after.status, after.attempts) == (before.id, "delivered", 1)
@@ -186,7 +186,7 @@ def test_events_and_endpoints_of_others_are_not_found(bench: ReplayBench) -> Non
         lambda: events.resend(stranger, event_id, endpoint_id=foreign.id),
         lambda: events.resend(bench.authority, event_id, endpoint_id=foreign.id),
         lambda: events.send_test(stranger, endpoint.id),
-        lambda: events.recover(stranger, endpoint.id, bench.clock.now()),
+        lambda: events.recover(stranger, endpoint.id, to_datetime(bench.clock.now())),
     ):
         with pytest.raises(NotFound):
             operation()
@@ -255,7 +255,7 @@ def test_a_recovery_that_is_asked_for_twice_sends_once(bench: ReplayBench) -> No
     bench.settle()
     endpoint = bench.endpoint()
     for _ in range(2):
-        bench.events.recover(bench.authority, endpoint.id, since)
+        bench.events.recover(bench.authority, endpoint.id, to_datetime(since))
     bench.settle()
     assert {item.event_id for item in bench.stored(endpoint)} == ids
     assert all(item.status == "delivered" for item in bench.stored(endpoint))
@@ -276,7 +276,7 @@ def test_a_recovery_that_crashed_begins_again_and_repeats_nothing(
         bench.clock.advance(1)
     bench.settle()
     endpoint = bench.endpoint()
-    bench.events.recover(bench.authority, endpoint.id, since)
+    bench.events.recover(bench.authority, endpoint.id, to_datetime(since))
     commit, left = bench.committer.commit, [3]
 
     def crash(*arguments: Any, **more: Any) -> Any:
@@ -302,7 +302,7 @@ def test_what_was_doomed_when_the_endpoint_closed_is_saved(bench: ReplayBench) -
     bench.update(endpoint, status="disabled")
     bench.update(endpoint, status="active")  # before the worker has abandoned anything
     bench.clock.advance(1)
-    bench.events.recover(bench.authority, endpoint.id, since)
+    bench.events.recover(bench.authority, endpoint.id, to_datetime(since))
     bench.answer(OK)
     bench.settle()
     bench.run_for(60)
@@ -316,7 +316,7 @@ def test_what_is_pending_and_doomed_is_kept_by_a_recovery_that_comes_first() -> 
     bench.worker.run_due(limit=1)  # the delivery is made, and not attempted
     bench.update(endpoint, status="disabled")
     bench.update(endpoint, status="active")
-    bench.events.recover(bench.authority, endpoint.id, since)
+    bench.events.recover(bench.authority, endpoint.id, to_datetime(since))
     claimed = bench.storage.claim(
         "sandbox.webhook_tasks", bench.clock.now(), lease_ms=1_000, limit=10, lane_concurrency=1
     )
@@ -336,12 +336,12 @@ def test_a_recovery_ends_where_the_endpoint_closes_or_the_product_is_off(
     bench.happen()
     bench.settle()
     endpoint = bench.endpoint()
-    bench.events.recover(bench.authority, endpoint.id, since)
+    bench.events.recover(bench.authority, endpoint.id, to_datetime(since))
     bench.update(endpoint, status="disabled")
     bench.settle()
     assert not bench.stored(endpoint)
     bench.update(endpoint, status="active")
-    bench.events.recover(bench.authority, endpoint.id, since)
+    bench.events.recover(bench.authority, endpoint.id, to_datetime(since))
 
     def off(tx: Any) -> None:
         environment = tx.get(Environment, bench.authority.partition, for_update=True)
@@ -356,11 +356,13 @@ def test_what_a_recovery_does_not_take(bench: ReplayBench) -> None:
     endpoint, now = bench.endpoint(), bench.clock.now()
     for since in (now + 1, now - 30 * DAY - 1):
         with pytest.raises(ValidationFailed) as raised:
-            bench.events.recover(bench.authority, endpoint.id, since)
+            bench.events.recover(bench.authority, endpoint.id, to_datetime(since))
         assert [fault.path for fault in raised.value.fields] == ["since"]
-    bench.events.recover(bench.authority, endpoint.id, now - 30 * DAY)
+    bench.events.recover(bench.authority, endpoint.id, to_datetime(now - 30 * DAY))
     bench.update(endpoint, status="disabled")
-    refused(lambda: bench.events.recover(bench.authority, endpoint.id, now), "disabled")
+    refused(
+        lambda: bench.events.recover(bench.authority, endpoint.id, to_datetime(now)), "disabled"
+    )
 
 
 def test_a_test_of_another_endpoint_is_not_recovered(bench: ReplayBench) -> None:

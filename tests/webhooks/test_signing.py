@@ -185,9 +185,9 @@ def test_an_overlap_ends_at_its_very_millisecond() -> None:
     rotated(bench, endpoint, 10)
     stored = bench.endpoints.get(bench.authority, endpoint.id)
     (older,) = stored.older_secrets
-    assert older.until == bench.clock.now() + 10_000
-    assert stored.valid_older_secrets(older.until - 1) == (older,)
-    assert stored.valid_older_secrets(older.until) == ()
+    assert older.until_ms == bench.clock.now() + 10_000
+    assert stored.valid_older_secrets(older.until_ms - 1) == (older,)
+    assert stored.valid_older_secrets(older.until_ms) == ()
 
 
 def test_each_secret_keeps_its_own_end_and_a_fifth_would_break_a_promise() -> None:

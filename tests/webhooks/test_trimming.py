@@ -255,7 +255,7 @@ def test_a_full_record_of_marks_continues_in_others(monkeypatch: pytest.MonkeyPa
 def test_a_full_record_of_marks_fits_into_a_document() -> None:
     """As many events as an endpoint gets in four minutes are more than one document holds."""
     text = "m" * MARK_CHARACTERS * delivered.MAX_MARKS
-    full = DeliveredEvents(id="e" * 64, marks=text, has_more=True, updated_at=1)
+    full = DeliveredEvents(id="e" * 64, marks=text, has_more=True, updated_at_ms=1)
     assert len(documents.encode(documents.stamp(full, 1))) < documents.MAX_BODY_BYTES // 2
 
 
@@ -364,7 +364,7 @@ def test_marks_that_cannot_be_read_stop_nothing_else(caplog: pytest.LogCaptureFi
     bench.run_for(1)
     pass_a_day(bench)
     id, _ = record_ids(endpoint.id, stored(bench, endpoint)[0].id)
-    record = DeliveredEvents(id=id, updated_at=1)
+    record = DeliveredEvents(id=id, updated_at_ms=1)
     partition = bench.authority.partition
     bench.committer.commit(
         WorkerAuthority(partition, "upkeep"),
@@ -427,7 +427,7 @@ def test_only_the_newest_attempts_keep_long_answers(status: int) -> None:
     assert len(deliveries) == 6 * KEPT_ANSWERS
     whole = [one for one in deliveries if one.response_body is not None]
     assert len(whole) == KEPT_ANSWERS
-    assert {one.updated_at for one in whole} == {deliveries[-1].updated_at}
+    assert {one.updated_at_ms for one in whole} == {deliveries[-1].updated_at_ms}
     assert {one.response_status for one in deliveries} == {status}
 
 

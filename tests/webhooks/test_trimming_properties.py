@@ -138,7 +138,7 @@ class Model:
             self.bench.authority.partition,
             lambda snapshot: snapshot.find(Delivery, "by_endpoint", (endpoint.id,), limit=1_000),
         ).records
-        old = [one.status for one in found if one.updated_at < before]
+        old = [one.status for one in found if one.updated_at_ms < before]
         assert len(old) == len(set(old)) <= 2, old
 
     def recover(self, number: int, which: int, accepts: bool) -> None:

@@ -71,9 +71,9 @@ def test_a_delivery_that_fails_until_its_last_attempt_is_abandoned_when_the_page
     began = bench.clock.now()
     while True:
         [delivery] = bench.stored(endpoint)
-        if delivery.next_attempt_at is None:
+        if delivery.next_attempt_at_ms is None:
             break
-        bench.clock.advance((delivery.next_attempt_at - bench.clock.now()) / SECOND)
+        bench.clock.advance((delivery.next_attempt_at_ms - bench.clock.now()) / SECOND)
         bench.run()
     assert (delivery.status, delivery.attempts) == ("abandoned", MOST)
     assert bench.clock.now() - began == sum(

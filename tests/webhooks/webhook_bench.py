@@ -122,7 +122,7 @@ class Bench:
         now = self.clock.now()
         environment = Environment(
             id=id, app_id="app_a", partner_id="partner", app_name="App", mode="sandbox",
-            api_version="2026-09-09", products=("webhooks",), created_at=now, updated_at=now,
+            api_version="2026-09-09", products=("webhooks",), created_at_ms=now, updated_at_ms=now,
         )  # fmt: skip
         Committer.commit(
             self.committer, WorkerAuthority(id, "sandbox"),

@@ -57,7 +57,7 @@ def apply_review(
     """The bank account after the bank's review; unchanged if the bank has not decided."""
     if review.status == "pending":
         return Step(bank_account)
-    decided = evolve(bank_account, reason=review.reason, updated_at=now)
+    decided = evolve(bank_account, reason=review.reason, updated_at_ms=now)
     return _take(decided, bank_account.status, _DECISIONS[review.status])
 
 

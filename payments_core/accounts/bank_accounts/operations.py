@@ -142,8 +142,8 @@ class BankAccounts:
                 bank_name=new.bank_name,
                 address=PostalAddress(**attrs.asdict(new.address)),
                 api_version=authority.api_version,
-                created_at=now,
-                updated_at=now,
+                created_at_ms=now,
+                updated_at_ms=now,
             )
             step = lifecycle.create(made)
             job = NewJob("timers", REVIEW_BANK_ACCOUNT, f"bank:{authority.partition}", now, made.id)
@@ -233,5 +233,5 @@ def _decide_review(
         return Decision(None)
     step = lifecycle.apply_review(bank_account, review, now=now)
     if step.record.status == "pending":
-        return Decision(None, next_run_at=next_review_at(bank_account.created_at, now))
+        return Decision(None, next_run_at=next_review_at(bank_account.created_at_ms, now))
     return step.as_decision()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar, Literal
 
 import attrs
@@ -9,6 +10,7 @@ import attrs
 from payments_core.banks.port import BankAccountType, PostalAddress
 from payments_core.banks.return_codes import HolderType
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.records import Collection, Index, Record
 
 BankAccountStatus = Literal["pending", "active", "rejected", "disabled"]
@@ -27,6 +29,7 @@ class BankAccount(Record):
         "bank_accounts",
         columns={"account_id": str, "created_at": int},
         indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
+        schema=2,
     )
 
     account_id: str
@@ -44,5 +47,8 @@ class BankAccount(Record):
     address: PostalAddress = attrs.field(repr=False)
     reason: str | None = None
     api_version: str
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")

@@ -120,7 +120,7 @@ def _take(
     activation: CapabilityActivation, account: Account, trigger: str, *, now: Instant
 ) -> Step[CapabilityActivation]:
     row = CAPABILITY.step(activation.status, trigger)
-    after = evolve(activation, status=_STATUSES[row.target], updated_at=now)
+    after = evolve(activation, status=_STATUSES[row.target], updated_at_ms=now)
     payload = {
         "accountId": account.id,
         "capability": after.capability,

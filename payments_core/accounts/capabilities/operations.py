@@ -132,8 +132,8 @@ class Capabilities:
                     account_id=account.id,
                     capability=capability,
                     api_version=authority.api_version,
-                    created_at=now,
-                    updated_at=now,
+                    created_at_ms=now,
+                    updated_at_ms=now,
                 )
             elif known.status not in ("inactive", "rejected"):
                 return Decision(_describe(account, known))
@@ -306,5 +306,5 @@ def _decide_reviews(
         if step.record != activation:
             outcome = outcome.merge(step.as_decision())
         if step.record.status == "pending":
-            times.append(next_review_at(step.record.updated_at, now))
+            times.append(next_review_at(step.record.updated_at_ms, now))
     return evolve(outcome, next_run_at=min(times, default=None))

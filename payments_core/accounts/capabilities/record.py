@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar, Literal
 
 import attrs
 
 from payments_core.banks.reviews import BankCapability
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.records import Collection, Index, Record, Unique
 
 CapabilityStatus = Literal[
@@ -36,6 +38,7 @@ class CapabilityActivation(Record):
         columns={"account_id": str, "capability": str, "created_at": int},
         indexes=(Index("by_account", key=("account_id",), order=("created_at",)),),
         uniques=(Unique("capability", ("account_id", "capability")),),
+        schema=2,
     )
 
     account_id: str
@@ -46,8 +49,11 @@ class CapabilityActivation(Record):
     hosted_url: str | None = attrs.field(default=None, repr=False)
     reason: str | None = None
     api_version: str
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def request_key(self) -> str:

@@ -18,7 +18,7 @@ def with_chain_total(balance: VaultBalance, total: int, height: int) -> VaultBal
     """The balance with the chain's total at a final height. Raises StaleBalance."""
     if height < balance.height:
         raise StaleBalance
-    return evolve(balance, total=total, height=height)
+    return evolve(balance, total_atomic=total, height=height)
 
 
 def daily_spend(balance: VaultBalance, now: Instant) -> int:
@@ -27,7 +27,7 @@ def daily_spend(balance: VaultBalance, now: Instant) -> int:
     If the clock has stepped back over midnight, the newer day's count continues; a day
     further ahead was counted under a wrong clock, and is ignored.
     """
-    return balance.spent if balance.spent_day == _current_spend_day(balance, now) else 0
+    return balance.spent_atomic if balance.spent_day == _current_spend_day(balance, now) else 0
 
 
 def reserve(
@@ -39,13 +39,13 @@ def reserve(
     """
     if not amount <= balance.available:
         raise InsufficientBalance(balance.available.amount_atomic, amount.amount_atomic)
-    reserved = evolve(balance, reserved=balance.reserved + amount.amount_atomic)
+    reserved = evolve(balance, reserved_atomic=balance.reserved_atomic + amount.amount_atomic)
     if not counts:
         return reserved
     return evolve(
         reserved,
         spent_day=_current_spend_day(balance, now),
-        spent=daily_spend(balance, now) + amount.amount_atomic,
+        spent_atomic=daily_spend(balance, now) + amount.amount_atomic,
     )
 
 
@@ -60,7 +60,7 @@ def void_reserved_amount(
     freed = _reduce_reserved(balance, amount)
     if counted_at is None or _day_of(counted_at) != balance.spent_day:
         return freed
-    return evolve(freed, spent=max(0, balance.spent - amount.amount_atomic))
+    return evolve(freed, spent_atomic=max(0, balance.spent_atomic - amount.amount_atomic))
 
 
 def settle_reserved_amount(
@@ -90,8 +90,8 @@ def void_after_failure(
 
 
 def _reduce_reserved(balance: VaultBalance, amount: Money) -> VaultBalance:
-    left = Money(balance.reserved, balance.asset_id) - amount
-    return evolve(balance, reserved=left.amount_atomic)
+    left = Money(balance.reserved_atomic, balance.asset_id) - amount
+    return evolve(balance, reserved_atomic=left.amount_atomic)
 
 
 def _current_spend_day(balance: VaultBalance, now: Instant) -> int:

@@ -71,10 +71,10 @@ class Vaults:
             holdings = []
             for (vault, asset), at in zip(pairs, totals, strict=True):
                 row = snapshot.get(VaultBalance, balance_id(vault.id, asset.symbol))
-                reserved = row.reserved if row else 0
+                reserved = row.reserved_atomic if row else 0
                 # The chain's answer may be older than one that an authorization has read.
                 newer = row is not None and row.height > at.height
-                total = row.total if row is not None and newer else at.amounts[vault.address]
+                total = row.total_atomic if row is not None and newer else at.amounts[vault.address]
                 holdings.append(Holding(asset, total, reserved))
             return tuple(holdings)
 

@@ -76,7 +76,7 @@ class VaultPolicies:
             then = snapshot.get(PolicyVersion, policy_version_id(policy.id, policy_version))
             if then is None:
                 raise NotFound("policy version")
-            earlier = _apply_terms(policy, then.terms, policy_version, then.created_at)
+            earlier = _apply_terms(policy, then.terms, policy_version, then.created_at_ms)
             return VaultPolicy(vault, earlier)
 
         return self._storage.read(authority.partition, load)
@@ -149,14 +149,14 @@ def _apply_terms(policy: Policy, terms: PolicyTerms, policy_version: int, since:
     facts: dict[str, Any] = {
         field.name: getattr(terms, field.name) for field in attrs.fields(PolicyTerms)
     }
-    return evolve(policy, policy_version=policy_version, updated_at=since, **facts)
+    return evolve(policy, policy_version=policy_version, updated_at_ms=since, **facts)
 
 
 def _to_version(policy: Policy) -> PolicyVersion:
     return PolicyVersion(
         id=policy_version_id(policy.id, policy.policy_version),
         terms=policy.terms,
-        created_at=policy.updated_at,
+        created_at_ms=policy.updated_at_ms,
     )
 
 

@@ -18,7 +18,7 @@ class Spend:
     """An amount about to leave a vault, and its final recipient: not the escrow on the way."""
 
     asset: Asset
-    amount: int
+    amount_atomic: int
     address: str
     account_id: str | None
 
@@ -36,9 +36,9 @@ def require_policy_allows(policy: Policy, spend: Spend, *, daily_spend: int) -> 
     if policy.allowed_assets is not None and asset.symbol not in policy.allowed_assets:
         raise PolicyDenied("allowedAssets")
     require_payee_allowed(policy, spend)
-    if _exceeds_limit(policy.per_payment_limit, spend.amount, asset):
+    if _exceeds_limit(policy.per_payment_limit, spend.amount_atomic, asset):
         raise PolicyDenied("perPaymentLimit")
-    if _exceeds_limit(policy.daily_limit, daily_spend + spend.amount, asset):
+    if _exceeds_limit(policy.daily_limit, daily_spend + spend.amount_atomic, asset):
         raise PolicyDenied("dailyLimit")
 
 

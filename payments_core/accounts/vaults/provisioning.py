@@ -134,10 +134,10 @@ def new_vault(
         chain_id=chain.chain_id,
         address=chain.derive(AddressSpec(partition, "vault", account_id)),
         policy_id=policy_id,
-        created_at=now,
-        updated_at=now,
+        created_at_ms=now,
+        updated_at_ms=now,
     )
-    return vault, Policy(id=policy_id, vault_id=vault.id, created_at=now, updated_at=now)
+    return vault, Policy(id=policy_id, vault_id=vault.id, created_at_ms=now, updated_at_ms=now)
 
 
 def require_own_vault(vault: Vault | None, account: Account | None) -> Vault:

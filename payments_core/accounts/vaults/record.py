@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar, Literal
 
 import attrs
@@ -9,6 +10,7 @@ import attrs
 from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view
 from payments_core.money import ZERO, Atomic, Money, atomic
 from payments_core.storage.records import Collection, Document, Index, Record, Unique
 
@@ -33,9 +35,8 @@ class Vault(Record):
         columns={"account_id": str, "chain_id": int},
         indexes=(Index("by_account", key=("account_id",), order=("chain_id",)),),
         uniques=(Unique("account_chain", ("account_id", "chain_id")),),
-        schema=2,
+        schema=3,
         upgrades={1: _add_updated_at},
-        oldest_reader=1,
     )
 
     account_id: str
@@ -43,8 +44,11 @@ class Vault(Record):
     address: str
     status: VaultStatus = "counterfactual"
     policy_id: str
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def contract(self) -> Contract:
@@ -85,7 +89,7 @@ class PolicyTerms:
 class Policy(Record):
     """The policy of a vault. Every authorization records the version that it passed."""
 
-    collection: ClassVar[Collection] = Collection("policies", columns={"vault_id": str})
+    collection: ClassVar[Collection] = Collection("policies", columns={"vault_id": str}, schema=2)
 
     vault_id: str
     policy_version: int = 1
@@ -95,8 +99,11 @@ class Policy(Record):
     allowed_chains: tuple[int, ...] | None = None
     allowed_assets: tuple[str, ...] | None = None
     allowed_destinations: tuple[AllowedDestination, ...] | None = None
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def terms(self) -> PolicyTerms:
@@ -113,22 +120,27 @@ class PolicyVersion(Record):
     The id is `<policy id>/<version>`.
     """
 
-    collection: ClassVar[Collection] = Collection("policy_versions")
+    collection: ClassVar[Collection] = Collection("policy_versions", schema=2)
 
     terms: PolicyTerms
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
 class YieldSettings(Record):
     """Whether a vault's idle funds are to earn yield, and how. The id is the vault's."""
 
-    collection: ClassVar[Collection] = Collection("yield_settings")
+    collection: ClassVar[Collection] = Collection("yield_settings", schema=2)
 
     enabled: bool = False
     strategy: str | None = None
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -140,19 +152,19 @@ class VaultBalance(Record):
     limit on `spent_day`, a UTC day by its number since the epoch.
     """
 
-    collection: ClassVar[Collection] = Collection("vault_balances")
+    collection: ClassVar[Collection] = Collection("vault_balances", schema=2)
 
     asset_id: str
-    total: Atomic = attrs.field(default=ZERO, converter=atomic)
+    total_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     height: int = -1
-    reserved: Atomic = attrs.field(default=ZERO, converter=atomic)
+    reserved_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     spent_day: int = -1
-    spent: Atomic = attrs.field(default=ZERO, converter=atomic)
+    spent_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
 
     @property
     def available(self) -> Money:
         """The amount that may still be reserved; never below zero."""
-        return Money(max(0, self.total - self.reserved), self.asset_id)
+        return Money(max(0, self.total_atomic - self.reserved_atomic), self.asset_id)
 
 
 def balance_id(vault_id: str, symbol: str) -> str:

@@ -9,7 +9,8 @@ transfer, so only an older answer is wrong, and it raises StaleBalance: ask agai
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from datetime import datetime
+from typing import ClassVar, Literal, TypeVar
 
 import attrs
 
@@ -33,6 +34,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.errors import DependencyFailed
 from payments_core.evolve import evolve
+from payments_core.field_views import FieldView, optional_instant_view
 from payments_core.money import Money
 from payments_core.networks import Asset
 from payments_core.storage.port import Transaction
@@ -61,8 +63,10 @@ class Reservation:
 
     vault_id: str
     asset: Asset
-    amount: int
-    counted_at: Instant | None
+    amount_atomic: int
+    counted_at_ms: Instant | None
+
+    counted_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("counted_at_ms")
 
 
 def retry_on_stale_balance(attempt: Callable[[], T]) -> T:
@@ -113,7 +117,7 @@ def reserve_funds(
     current = with_chain_total(
         balance, reading.balances.amounts[reading.vault.address], reading.balances.height
     )
-    after = reserve(current, Money(spend.amount, spend.asset.id), now=now, counts=counts)
+    after = reserve(current, Money(spend.amount_atomic, spend.asset.id), now=now, counts=counts)
     if stored is None:
         return Decision(policy.policy_version, inserts=(after,))
     return Decision(policy.policy_version, replaces=(after,))
@@ -122,7 +126,7 @@ def reserve_funds(
 def void_reservation(tx: Transaction, reservation: Reservation) -> Decision[None]:
     """The reservation released: its transfer was never sent."""
     balance, amount = _lock_balance(tx, reservation)
-    freed = void_reserved_amount(balance, amount, counted_at=reservation.counted_at)
+    freed = void_reserved_amount(balance, amount, counted_at=reservation.counted_at_ms)
     return Decision(None, replaces=(freed,))
 
 
@@ -146,7 +150,7 @@ def settle_reservation(
         after = settle_reserved_amount(balance, amount, total, height)
     else:
         after = void_after_failure(
-            balance, amount, total, height, counted_at=reservation.counted_at
+            balance, amount, total, height, counted_at=reservation.counted_at_ms
         )
     return deployed.merge(Decision(None, replaces=(after,)))
 
@@ -159,11 +163,11 @@ def mark_deployed(tx: Transaction, known: Vault, *, now: Instant) -> Decision[No
     assert vault is not None
     if vault.status == "deployed":
         return Decision(None)
-    return Decision(None, replaces=(evolve(vault, status="deployed", updated_at=now),))
+    return Decision(None, replaces=(evolve(vault, status="deployed", updated_at_ms=now),))
 
 
 def _lock_balance(tx: Transaction, reservation: Reservation) -> tuple[VaultBalance, Money]:
     id = balance_id(reservation.vault_id, reservation.asset.symbol)
     balance = tx.get(VaultBalance, id, for_update=True)
     assert balance is not None
-    return balance, Money(reservation.amount, reservation.asset.id)
+    return balance, Money(reservation.amount_atomic, reservation.asset.id)

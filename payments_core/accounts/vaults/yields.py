@@ -78,7 +78,7 @@ class VaultYields:
                 stored or _default_settings(vault),
                 enabled=enabled,
                 strategy=strategy,
-                updated_at=now,
+                updated_at_ms=now,
             )
             if stored is None:
                 return Decision(VaultYield(vault, settings), inserts=(settings,))
@@ -88,4 +88,6 @@ class VaultYields:
 
 
 def _default_settings(vault: Vault) -> YieldSettings:
-    return YieldSettings(id=vault.id, created_at=vault.created_at, updated_at=vault.created_at)
+    return YieldSettings(
+        id=vault.id, created_at_ms=vault.created_at_ms, updated_at_ms=vault.created_at_ms
+    )

@@ -66,7 +66,7 @@ def apply_trigger(verification: Verification, trigger: str, *, now: Instant) -> 
         verification,
         status=status,
         hosted_url=verification.hosted_url if status == "pending" else None,
-        updated_at=now,
+        updated_at_ms=now,
     )
     return Step(after)
 
@@ -75,7 +75,7 @@ def follow(
     account: Account, verification: Verification, authority: Authority, *, now: Instant
 ) -> Step[Account]:
     """The account with the status of its newest verification, in one event for all its steps."""
-    after = evolve(account, kyc_status=verification.status, updated_at=now)
+    after = evolve(account, kyc_status=verification.status, updated_at_ms=now)
     return Step(after, (account_event("account.updated", after, authority),))
 
 

@@ -267,7 +267,7 @@ class Verifications:
                 # It was decided meanwhile, perhaps also restarted: this case belongs to nobody.
                 raise InvalidState(VERIFICATION.name, account.kyc_status, "start")
             opened = evolve(
-                newest, reference=case.reference, hosted_url=case.hosted_url, created_at=now
+                newest, reference=case.reference, hosted_url=case.hosted_url, created_at_ms=now
             )
             step = apply_trigger(opened, "start", now=now)
             followed = follow(account, step.record, authority, now=now)
@@ -335,6 +335,9 @@ def _new_verification(
 ) -> tuple[Account, Verification]:
     """A verification that is not shown yet, and the account that has it."""
     made = Verification(
-        id=id_sequence.issue("verification"), account_id=account.id, created_at=now, updated_at=now
+        id=id_sequence.issue("verification"),
+        account_id=account.id,
+        created_at_ms=now,
+        updated_at_ms=now,
     )
     return evolve(account, verification_id=made.id), made

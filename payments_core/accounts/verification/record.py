@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
 
 from payments_core.accounts.record import KycStatus
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.records import Collection, Index, Record
 
 
@@ -24,11 +26,15 @@ class Verification(Record):
         "verifications",
         columns={"account_id": str, "status": str, "created_at": int},
         indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
+        schema=2,
     )
 
     account_id: str
     status: KycStatus = "not_started"
     reference: str | None = None
     hosted_url: str | None = attrs.field(default=None, repr=False)
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")

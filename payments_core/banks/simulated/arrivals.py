@@ -85,19 +85,21 @@ def plan_arrival(new: NewArrival, now: Instant) -> SimulatedIncoming:
         amount_cents=new.amount_cents,
         sender_name=new.sender_name,
         reference=new.reference,
-        created_at=now,
-        settles_at=settles_at,
+        created_at_ms=now,
+        settles_at_ms=settles_at,
     )
     if new.outcome == "cancel":
         return evolve(
-            planned, end="cancelled", ends_at=settles_at, end_reason="cancelled_by_sender"
+            planned, end="cancelled", ends_at_ms=settles_at, end_reason="cancelled_by_sender"
         )
     if new.outcome not in ("review", "return"):
         return planned
-    held = evolve(planned, held_until=settles_at + HOLD_TAKES)
+    held = evolve(planned, held_until_ms=settles_at + HOLD_TAKES)
     if new.outcome == "review":
         return held
-    return evolve(held, end="returned", ends_at=held.held_until, end_reason="rejected_by_bank")
+    return evolve(
+        held, end="returned", ends_at_ms=held.held_until_ms, end_reason="rejected_by_bank"
+    )
 
 
 def return_now(row: SimulatedIncoming, reason: str, now: Instant) -> SimulatedIncoming:
@@ -107,24 +109,24 @@ def return_now(row: SimulatedIncoming, reason: str, now: Instant) -> SimulatedIn
         return row
     if status not in ("received", "in_review") or row.delivery_key is not None:
         raise BankRefused("not_returnable", f"a transfer that is {status} cannot be sent back")
-    return evolve(row, end="returned", ends_at=now, end_reason=reason)
+    return evolve(row, end="returned", ends_at_ms=now, end_reason=reason)
 
 
 def status_of(row: SimulatedIncoming, now: Instant) -> IncomingStatus:
     """The status at this instant."""
-    if row.end is not None and row.ends_at is not None and row.ends_at <= now:
+    if row.end is not None and row.ends_at_ms is not None and row.ends_at_ms <= now:
         return row.end
-    if now < row.settles_at:
+    if now < row.settles_at_ms:
         return "scheduled"
-    return "in_review" if row.held_until is not None and now < row.held_until else "received"
+    return "in_review" if row.held_until_ms is not None and now < row.held_until_ms else "received"
 
 
 def view_incoming(row: SimulatedIncoming, now: Instant) -> IncomingTransfer:
     """The transfer as the bank shows it at this instant."""
     status = status_of(row, now)
     has_ended = status in ("returned", "cancelled")
-    received_at = max(row.settles_at, row.held_until or 0)
-    was_received = received_at <= now and (row.ends_at is None or received_at < row.ends_at)
+    received_at = max(row.settles_at_ms, row.held_until_ms or 0)
+    was_received = received_at <= now and (row.ends_at_ms is None or received_at < row.ends_at_ms)
     return IncomingTransfer(
         id=row.id,
         account_key=row.account_key,
@@ -133,8 +135,8 @@ def view_incoming(row: SimulatedIncoming, now: Instant) -> IncomingTransfer:
         status=status,
         sender_name=row.sender_name,
         reference=row.reference,
-        expected_at=row.settles_at,
-        received_at=received_at if was_received else None,
+        expected_at_ms=row.settles_at_ms,
+        received_at_ms=received_at if was_received else None,
         reason=row.end_reason if has_ended else None,
     )
 
@@ -142,21 +144,21 @@ def view_incoming(row: SimulatedIncoming, now: Instant) -> IncomingTransfer:
 def plan_notices(row: SimulatedIncoming) -> tuple[SimulatedIncomingNotice, ...]:
     """All notices of a transfer as it is planned now."""
     changes: list[tuple[IncomingStatus, Instant]] = []
-    if row.created_at < row.settles_at:
-        changes.append(("scheduled", row.created_at))
-    if row.held_until is not None:
-        changes.append(("in_review", row.settles_at))
-    if row.end is None or (row.ends_at or 0) > max(row.settles_at, row.held_until or 0):
-        changes.append(("received", max(row.settles_at, row.held_until or 0)))
-    if row.end is not None and row.ends_at is not None:
-        changes.append((row.end, row.ends_at))
+    if row.created_at_ms < row.settles_at_ms:
+        changes.append(("scheduled", row.created_at_ms))
+    if row.held_until_ms is not None:
+        changes.append(("in_review", row.settles_at_ms))
+    if row.end is None or (row.ends_at_ms or 0) > max(row.settles_at_ms, row.held_until_ms or 0):
+        changes.append(("received", max(row.settles_at_ms, row.held_until_ms or 0)))
+    if row.end is not None and row.ends_at_ms is not None:
+        changes.append((row.end, row.ends_at_ms))
     return tuple(
         SimulatedIncomingNotice(
             id=f"{row.id}/{status}/{number}",
             incoming_id=row.id,
             account_key=row.account_key,
-            occurred_at=at,
-            due_at=at + delay,
+            occurred_at_ms=at,
+            due_at_ms=at + delay,
         )
         for status, at in changes
         for number, delay in enumerate(NOTICE_DELAYS)

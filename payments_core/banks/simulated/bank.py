@@ -124,10 +124,10 @@ class SimulatedBank:
                 id=row.id,
                 payout_key=row.payout_key,
                 status=row.status,
-                occurred_at=row.occurred_at,
+                occurred_at_ms=row.occurred_at_ms,
             )
             for row in reversed(rows)
-            if row.due_at <= now
+            if row.due_at_ms <= now
         ]
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
@@ -138,7 +138,9 @@ class SimulatedBank:
             rows = (
                 tx.get(SimulatedBankNotice, id, for_update=True) for id in sorted(set(notice_ids))
             )
-            return Decision(None, deletes=tuple(row for row in rows if row and row.due_at <= now))
+            return Decision(
+                None, deletes=tuple(row for row in rows if row and row.due_at_ms <= now)
+            )
 
         self._books.commit(decide)
 
@@ -176,7 +178,7 @@ class SimulatedBank:
             made = SimulatedReview(
                 id=f"{kind}:{key}",
                 request_digest=self._key_ring.digest(_DIGEST, text),
-                decides_at=now + outcomes.REVIEW_TAKES,
+                decides_at_ms=now + outcomes.REVIEW_TAKES,
                 rejection=rejection,
             )
             return Decision(made, inserts=(made,))
@@ -226,7 +228,7 @@ def _decide_notices(
         notice = planned.get(id)
         if notice is None:
             outcome = outcome.merge(Decision(None, deletes=(row,)))
-        elif notice.due_at != row.due_at:
-            changed = evolve(row, occurred_at=notice.occurred_at, due_at=notice.due_at)
+        elif notice.due_at_ms != row.due_at_ms:
+            changed = evolve(row, occurred_at_ms=notice.occurred_at_ms, due_at_ms=notice.due_at_ms)
             outcome = outcome.merge(Decision(None, replaces=(changed,)))
     return outcome

@@ -125,7 +125,7 @@ class SimulatedFundingBank:
                     raise BankRefused("not_received", "the money of the transfer is not available")
                 digest = self._key_ring.digest(_DIGEST, text)
                 ordered = evolve(
-                    row, delivery_key=order.key, delivery_digest=digest, end=None, ends_at=None
+                    row, delivery_key=order.key, delivery_digest=digest, end=None, ends_at_ms=None
                 )
                 return Decision(None, replaces=(ordered,))
             if row.delivery_key != order.key:
@@ -168,7 +168,7 @@ class SimulatedFundingBank:
                 id=row.id,
                 incoming_id=row.incoming_id,
                 account_key=row.account_key,
-                occurred_at=row.occurred_at,
+                occurred_at_ms=row.occurred_at_ms,
             )
             for row in page.records
         ]
@@ -184,7 +184,9 @@ class SimulatedFundingBank:
                 tx.get(SimulatedIncomingNotice, id, for_update=True)
                 for id in sorted(set(notice_ids))
             )
-            return Decision(None, deletes=tuple(row for row in rows if row and row.due_at <= now))
+            return Decision(
+                None, deletes=tuple(row for row in rows if row and row.due_at_ms <= now)
+            )
 
         self._books.commit(decide)
 

@@ -56,7 +56,7 @@ def view_review(review: SimulatedReview, now: Instant) -> BankReview:
     """The bank's decision at this instant."""
     _, _, key = review.id.partition(":")
     decided: BankReviewStatus = "active" if review.rejection is None else "rejected"
-    status: BankReviewStatus = decided if review.decides_at <= now else "pending"
+    status: BankReviewStatus = decided if review.decides_at_ms <= now else "pending"
     return BankReview(
         key=key,
         reference=f"simulated_{key}",
@@ -94,9 +94,9 @@ def plan_payout(order: PayoutOrder, order_digest: str, now: Instant) -> Simulate
         rail=order.rail,
         amount_cents=order.amount_cents,
         holder_type=order.recipient.holder_type,
-        submitted_at=now,
+        submitted_at_ms=now,
         settles_on=settlement.on.isoformat(),
-        settles_at=settlement.at,
+        settles_at_ms=settlement.at,
     )
     code = _code_of_account(order)
     if code is None:
@@ -104,7 +104,7 @@ def plan_payout(order: PayoutOrder, order_digest: str, now: Instant) -> Simulate
     last = return_deadline(code, order.recipient.holder_type, settlement.on)
     returns_at = settlement.at + BY_AGREEMENT_AFTER if last is None else max(now, last)
     settles = settlement.at < returns_at  # the operator rejects before settlement
-    return evolve(payout, settles=settles, returns_at=returns_at, return_code=code)
+    return evolve(payout, settles=settles, returns_at_ms=returns_at, return_code=code)
 
 
 def settle_now(payout: SimulatedPayout, now: Instant) -> SimulatedPayout:
@@ -115,7 +115,7 @@ def settle_now(payout: SimulatedPayout, now: Instant) -> SimulatedPayout:
     status = status_of(payout, now)
     if status == "returned":
         raise BankRefused("payout_returned", "the payout has been returned")
-    return payout if status == "settled" else evolve(payout, settles=True, settles_at=now)
+    return payout if status == "settled" else evolve(payout, settles=True, settles_at_ms=now)
 
 
 def return_now(payout: SimulatedPayout, code: str, now: Instant) -> SimulatedPayout:
@@ -135,15 +135,15 @@ def return_now(payout: SimulatedPayout, code: str, now: Instant) -> SimulatedPay
         raise BankRefused("payout_returned", f"it was returned with {payout.return_code}")
     holder: HolderType = payout.holder_type
     last = return_deadline(code, holder, date.fromisoformat(payout.settles_on))
-    if last is not None and now > max(last, payout.settles_at):
+    if last is not None and now > max(last, payout.settles_at_ms):
         raise BankRefused("return_too_late", f"the time to return with {code} has passed")
     settles = status == "settled"
-    return evolve(payout, settles=settles, returns_at=now, return_code=code)
+    return evolve(payout, settles=settles, returns_at_ms=now, return_code=code)
 
 
 def status_of(payout: SimulatedPayout, now: Instant) -> BankPayoutStatus:
     """The status at this instant."""
-    if payout.returns_at is not None and payout.returns_at <= now:
+    if payout.returns_at_ms is not None and payout.returns_at_ms <= now:
         return "returned"
     return "settled" if _has_settled(payout, now) else "submitted"
 
@@ -158,10 +158,10 @@ def view_payout(payout: SimulatedPayout, now: Instant) -> BankPayout:
         status=status,
         rail=payout.rail,
         amount_cents=payout.amount_cents,
-        submitted_at=payout.submitted_at,
+        submitted_at_ms=payout.submitted_at_ms,
         settles_on=date.fromisoformat(payout.settles_on),
-        settled_at=payout.settles_at if _has_settled(payout, now) else None,
-        returned_at=payout.returns_at if returned else None,
+        settled_at_ms=payout.settles_at_ms if _has_settled(payout, now) else None,
+        returned_at_ms=payout.returns_at_ms if returned else None,
         return_code=payout.return_code if returned else None,
     )
 
@@ -170,16 +170,16 @@ def plan_notices(payout: SimulatedPayout) -> tuple[SimulatedBankNotice, ...]:
     """All notices of a payout as it is planned; their ids stay when their times change."""
     events: list[tuple[BankPayoutStatus, Instant]] = []
     if payout.settles:
-        events.append(("settled", payout.settles_at))
-    if payout.returns_at is not None:
-        events.append(("returned", payout.returns_at))
+        events.append(("settled", payout.settles_at_ms))
+    if payout.returns_at_ms is not None:
+        events.append(("returned", payout.returns_at_ms))
     return tuple(
         SimulatedBankNotice(
             id=f"{payout.id}/{status}/{number}",
             payout_key=payout.id,
             status=status,
-            occurred_at=at,
-            due_at=at + delay,
+            occurred_at_ms=at,
+            due_at_ms=at + delay,
         )
         for status, at in events
         for number, delay in enumerate(NOTICE_DELAYS[status])
@@ -187,7 +187,7 @@ def plan_notices(payout: SimulatedPayout) -> tuple[SimulatedBankNotice, ...]:
 
 
 def _has_settled(payout: SimulatedPayout, now: Instant) -> bool:
-    return payout.settles and payout.settles_at <= now
+    return payout.settles and payout.settles_at_ms <= now
 
 
 def _code_of_account(order: PayoutOrder) -> str | None:

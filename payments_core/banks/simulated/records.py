@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
@@ -10,6 +11,7 @@ from payments_core.banks.payouts import BankPayoutStatus
 from payments_core.banks.rails import Rail
 from payments_core.banks.return_codes import HolderType
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.storage.records import Collection, Index, Record
 
 
@@ -20,11 +22,13 @@ class SimulatedReview(Record):
     It is pending until `decides_at`, then active, or rejected if there is a `rejection`.
     """
 
-    collection: ClassVar[Collection] = Collection("simulated_bank_reviews")
+    collection: ClassVar[Collection] = Collection("simulated_bank_reviews", schema=2)
 
     request_digest: str
-    decides_at: Instant
+    decides_at_ms: Instant
     rejection: str | None = None
+
+    decides_at: ClassVar[FieldView[datetime]] = instant_view("decides_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -36,18 +40,22 @@ class SimulatedPayout(Record):
     `order_digest` is keyed, so that no account number can be guessed from it.
     """
 
-    collection: ClassVar[Collection] = Collection("simulated_payouts")
+    collection: ClassVar[Collection] = Collection("simulated_payouts", schema=2)
 
     order_digest: str
     rail: Rail
     amount_cents: int
     holder_type: HolderType
-    submitted_at: Instant
+    submitted_at_ms: Instant
     settles_on: str
-    settles_at: Instant
+    settles_at_ms: Instant
     settles: bool = True
-    returns_at: Instant | None = None
+    returns_at_ms: Instant | None = None
     return_code: str | None = None
+
+    submitted_at: ClassVar[FieldView[datetime]] = instant_view("submitted_at_ms")
+    settles_at: ClassVar[FieldView[datetime]] = instant_view("settles_at_ms")
+    returns_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("returns_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -58,9 +66,13 @@ class SimulatedBankNotice(Record):
         "simulated_bank_notices",
         columns={"due_at": int},
         indexes=(Index("by_due", order=("due_at",)),),
+        schema=2,
     )
 
     payout_key: str
     status: BankPayoutStatus
-    occurred_at: Instant
-    due_at: Instant
+    occurred_at_ms: Instant
+    due_at_ms: Instant
+
+    occurred_at: ClassVar[FieldView[datetime]] = instant_view("occurred_at_ms")
+    due_at: ClassVar[FieldView[datetime]] = instant_view("due_at_ms")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from datetime import datetime
+from typing import ClassVar, Literal
 
 import attrs
 
@@ -17,6 +18,7 @@ from payments_core.chains.outbox.record import OutboundTransfer, Replacement, re
 from payments_core.chains.port import Chain, ChainUnavailable, SignedTransaction, TransactionView
 from payments_core.clock import Instant
 from payments_core.engine.decision import WorkerAuthority
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.port import Storage
 
 NonceStatus = Literal["open", "searching", "taken", "moved"]
@@ -31,8 +33,10 @@ class SignedVersion:
 
     signed: SignedTransaction
     moves: bool
-    signed_at: Instant
+    signed_at_ms: Instant
     signed_above: int
+
+    signed_at: ClassVar[FieldView[datetime]] = instant_view("signed_at_ms")
 
 
 @attrs.frozen
@@ -94,7 +98,7 @@ def load_signed_versions(
     assert outgoing.raw is not None
     assert outgoing.transaction_hash is not None
     first = SignedTransaction(outgoing.transaction_hash, base64.b64decode(outgoing.raw))
-    signed_at = outgoing.signed_at or outgoing.created_at
+    signed_at = outgoing.signed_at_ms or outgoing.created_at_ms
     found = [SignedVersion(first, True, signed_at, outgoing.signed_above)]
     if outgoing.replacements:
         ids = [replacement_id(outgoing.id, n + 1) for n in range(outgoing.replacements)]
@@ -105,7 +109,7 @@ def load_signed_versions(
             SignedVersion(
                 SignedTransaction(later[id].transaction_hash, base64.b64decode(later[id].raw)),
                 later[id].moves,
-                later[id].signed_at,
+                later[id].signed_at_ms,
                 later[id].signed_above or outgoing.signed_above,
             )
             for id in ids

@@ -196,7 +196,7 @@ class LostTransactions:
                 slot=free - 1,
                 transaction_hash=moved.transaction_hash,
                 raw="",
-                signed_at=self._clock.now(),
+                signed_at_ms=self._clock.now(),
                 signed_above=lost.first,
             )
             now = self._clock.now()
@@ -295,7 +295,7 @@ def find_moved(
         transfer
         for transfer in found
         if (transfer.sender, transfer.recipient) == (payer, outgoing.recipient)
-        and (payer != outgoing.source.address or transfer.amount_atomic == outgoing.amount)
+        and (payer != outgoing.source.address or transfer.amount_atomic == outgoing.amount_atomic)
     ]
     known = find_own_hashes(storage, {transfer.transaction_hash for transfer in alike})
     return next((it for it in alike if it.transaction_hash not in known), None)
@@ -311,10 +311,10 @@ def _find_blocks_to_search(
     found = [
         evolve(one.lost, nonce=0)
         for one in former
-        if one.lost is not None and outgoing.created_at < one.lost.until
+        if one.lost is not None and outgoing.created_at_ms < one.lost.until
     ]
     own = sender.lost
-    if own is not None and (slot < own.nonce or outgoing.created_at < own.until):
+    if own is not None and (slot < own.nonce or outgoing.created_at_ms < own.until):
         found.append(own)
     if not found:
         return None

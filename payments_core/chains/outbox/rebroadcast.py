@@ -197,8 +197,8 @@ class Rebroadcaster:
         Raises ChainUnavailable.
         """
         patience_ms, now = chain.bump_after_ms, self._clock.now()
-        is_known = not is_ahead(newest.signed_at, now)
-        if patience_ms is None or (is_known and now < newest.signed_at + patience_ms):
+        is_known = not is_ahead(newest.signed_at_ms, now)
+        if patience_ms is None or (is_known and now < newest.signed_at_ms + patience_ms):
             return None
         if not self._is_time(outgoing.id, "raise", REOFFER_MS):
             return None
@@ -216,7 +216,7 @@ class Rebroadcaster:
             since = _right_time(chain, signed_at, signed_above, now)
             return (now - since) * passed // (latest - signed_above)
 
-        first_signed_at = outgoing.signed_at or outgoing.created_at
+        first_signed_at = outgoing.signed_at_ms or outgoing.created_at_ms
         stalled_ms = passed_over_ms(first_signed_at, outgoing.signed_above)
         if stalled_ms >= STALLED_MS and self._is_time(outgoing.sender_id, "alarm", STALLED_MS):
             _log.critical(
@@ -225,7 +225,7 @@ class Rebroadcaster:
                 outgoing.sender_id, authority.partition, stalled_ms // MINUTE, outgoing.slot,
                 outgoing.id,
             )  # fmt: skip
-        if passed_over_ms(newest.signed_at, newest.signed_above) < patience_ms:
+        if passed_over_ms(newest.signed_at_ms, newest.signed_above) < patience_ms:
             return None
         return self._raise_fees(authority, chain, outgoing, newest, latest)
 
@@ -363,7 +363,7 @@ class Rebroadcaster:
                 transaction_hash=signed.hash,
                 raw=encode_signed(signed),
                 moves=moves,
-                signed_at=self._clock.now(),
+                signed_at_ms=self._clock.now(),
                 signed_above=signed_above,
             )
             counted = evolve(current, replacements=number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import ClassVar, Literal
 
 import attrs
@@ -14,6 +15,7 @@ from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, StaleView
 from payments_core.evolve import evolve
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.networks import Asset
 from payments_core.storage.lookups import locate_with_damaged
@@ -66,9 +68,7 @@ class OutboundTransfer(Record):
         "outgoing",
         columns={"transaction_hash": str},
         lookups=(Lookup("by_transaction", ("transaction_hash",)),),
-        schema=4,
-        upgrades={1: dict, 2: dict, 3: dict},
-        oldest_reader=1,
+        schema=5,
     )
 
     purpose: StoredPurpose
@@ -78,14 +78,14 @@ class OutboundTransfer(Record):
     source: Contract
     recipient: str
     escrow_of: str | None = None
-    amount: Atomic = attrs.field(converter=atomic)
+    amount_atomic: Atomic = attrs.field(converter=atomic)
     status: OutboundTransferStatus = "queued"
     sender_id: str | None = None
     slot: int | None = None
     previous_id: str | None = None
     transaction_hash: str | None = None
     raw: str | None = None
-    signed_at: Instant | None = None
+    signed_at_ms: Instant | None = None
     signed_above: int = 0
     replacements: int = 0
     block_number: int | None = None
@@ -93,7 +93,10 @@ class OutboundTransfer(Record):
     searched_to: int = 0
     module: ModuleIntent | None = None
     funded_by: str | None = None
-    created_at: Instant
+    created_at_ms: Instant
+
+    signed_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("signed_at_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
     @property
     def owner_purpose(self) -> TransferPurpose:
@@ -120,17 +123,17 @@ class Replacement(Record):
         "outgoing_replacements",
         columns={"transaction_hash": str},
         lookups=(Lookup("by_transaction", ("transaction_hash",)),),
-        schema=2,
-        upgrades={1: dict},
-        oldest_reader=1,
+        schema=3,
     )
 
     outgoing_id: str
     transaction_hash: str
     raw: str
     moves: bool
-    signed_at: Instant
+    signed_at_ms: Instant
     signed_above: int = 0
+
+    signed_at: ClassVar[FieldView[datetime]] = instant_view("signed_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -145,13 +148,16 @@ class ReturnAddress(Record):
         "return_addresses",
         columns={"address": str},
         lookups=(Lookup("by_address", ("address",)),),
+        schema=2,
     )
 
     outgoing_id: str
     account_id: str
     chain_id: int
     address: str
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 @attrs.frozen(kw_only=True)
@@ -183,7 +189,6 @@ class Sender(Record):
         indexes=(Index("of_chain", key=("chain_id",)),),
         lookups=(Lookup("by_chain", ("chain_id",)), Lookup("by_address", ("address",))),
         schema=2,
-        upgrades={1: dict},
         oldest_reader=1,
     )
 
@@ -256,9 +261,9 @@ def new_transfer(
         source=source,
         recipient=recipient,
         escrow_of=escrow_of,
-        amount=Atomic(amount),
+        amount_atomic=Atomic(amount),
         funded_by=funded_by,
-        created_at=now,
+        created_at_ms=now,
     )
 
 
@@ -280,9 +285,9 @@ def new_module_step(
         token_address=ZERO_ADDRESS,
         source=Contract("operator", "operator", operator),
         recipient=module.module,
-        amount=ZERO,
+        amount_atomic=ZERO,
         module=module,
-        created_at=now,
+        created_at_ms=now,
     )
 
 
@@ -294,7 +299,7 @@ def to_intent(partition: str, outgoing: OutboundTransfer) -> TransferIntent:
         outgoing.token_address,
         outgoing.source,
         outgoing.recipient,
-        outgoing.amount,
+        outgoing.amount_atomic,
         outgoing.escrow_of,
         outgoing.module,
     )
@@ -312,7 +317,7 @@ def new_return_address(
         account_id=outgoing.source.owner_id,
         chain_id=outgoing.chain_id,
         address=payer,
-        created_at=now,
+        created_at_ms=now,
     )
 
 

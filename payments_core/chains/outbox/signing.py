@@ -198,7 +198,7 @@ class TransferSigner:
             status="signed",
             transaction_hash=bytes.signed.hash,
             raw=encode_signed(bytes.signed),
-            signed_at=now,
+            signed_at_ms=now,
             signed_above=bytes.above,
         )
         watched = new_return_address(

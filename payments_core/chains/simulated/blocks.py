@@ -36,13 +36,13 @@ def decide_beginning(
     stored = tx.get(SimulatedChainState, str(chain_id), for_update=True)
     if stored is not None:
         return Decision(stored)
-    begun = SimulatedChainState(id=str(chain_id), began_at=instant)
+    begun = SimulatedChainState(id=str(chain_id), began_at_ms=instant)
     return Decision(begun, inserts=(begun,))
 
 
 def height(state: SimulatedChainState, now: Instant) -> int:
     """The number of the newest block."""
-    grown = (now - state.began_at) // SECOND + state.extra_blocks
+    grown = (now - state.began_at_ms) // SECOND + state.extra_blocks
     return max(grown, state.highest)  # a clock that steps back removes no block
 
 
@@ -103,7 +103,7 @@ def block(state: SimulatedChainState, number: int) -> Block:
 def block_time(state: SimulatedChainState, number: int) -> Instant:
     """When the block of that height came: with an addition, or by the second after it."""
     extra_blocks = state.extra_blocks
-    earliest = state.began_at
+    earliest = state.began_at_ms
     for added in reversed(state.added):
         if number > added.last:
             earliest = added.at
@@ -111,14 +111,14 @@ def block_time(state: SimulatedChainState, number: int) -> Instant:
         if number >= added.first:
             return added.at
         extra_blocks = added.extra_before
-    return max(earliest, state.began_at + (number - extra_blocks) * SECOND)
+    return max(earliest, state.began_at_ms + (number - extra_blocks) * SECOND)
 
 
 def view(state: SimulatedChainState, row: SimulatedTransaction) -> TransactionView:
     """A transaction as the chain shows it."""
     shown = block(state, row.block_number)
-    if row.included_at is not None:
-        shown = evolve(shown, time=row.included_at)
+    if row.included_at_ms is not None:
+        shown = evolve(shown, time=row.included_at_ms)
     return TransactionView(row.hash, shown, row.succeeded, logs(row))
 
 
@@ -131,7 +131,7 @@ def logs(row: SimulatedTransaction) -> tuple[TransferLog, ...]:
             log.token_address,
             log.sender,
             log.recipient,
-            log.amount,
+            log.amount_atomic,
         )
         for position, log in enumerate(row.logs)
     )

@@ -271,7 +271,7 @@ class SimulatedChain:
             token_address=token_address,
             source=FAUCET if source is None else source,
             recipient=recipient,
-            amount=amount_atomic,
+            amount_atomic=amount_atomic,
             reverts=reverts,
         )
 
@@ -374,7 +374,7 @@ class SimulatedChain:
         return self._state_or_new(tx.get(SimulatedChainState, str(self.chain_id), for_update=True))
 
     def _state_or_new(self, state: SimulatedChainState | None) -> SimulatedChainState:
-        return state or SimulatedChainState(id=str(self.chain_id), began_at=self._clock.now())
+        return state or SimulatedChainState(id=str(self.chain_id), began_at_ms=self._clock.now())
 
     def _lock_transaction(self, tx: Transaction, hash: str) -> SimulatedTransaction | None:
         return tx.get(SimulatedTransaction, self._row_id(hash), for_update=True)

@@ -6,11 +6,13 @@ same chain. To the rest of the service they are the outside world: no transactio
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Index, Record
 
@@ -46,15 +48,15 @@ class SimulatedChainState(Record):
     first block of the next one.
     """
 
-    collection: ClassVar[Collection] = Collection(
-        "simulated_chains", schema=2, upgrades={1: dict}, oldest_reader=1
-    )
+    collection: ClassVar[Collection] = Collection("simulated_chains", schema=3)
 
-    began_at: Instant
+    began_at_ms: Instant
     extra_blocks: int = 0
     highest: int = 0
     added: tuple[AddedBlocks, ...] = ()
     forks: tuple[tuple[int, str], ...] = ()
+
+    began_at: ClassVar[FieldView[datetime]] = instant_view("began_at_ms")
 
 
 @attrs.frozen(kw_only=True)
@@ -64,7 +66,7 @@ class SimulatedLog:
     token_address: str
     sender: str
     recipient: str
-    amount: Atomic = attrs.field(converter=atomic)
+    amount_atomic: Atomic = attrs.field(converter=atomic)
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -80,20 +82,20 @@ class SimulatedTransaction(Record):
         "simulated_transactions",
         columns={"chain_id": int, "block_number": int, "log_index": int},
         indexes=(Index("by_block", key=("chain_id",), order=("block_number", "log_index")),),
-        schema=2,
-        upgrades={1: dict},
-        oldest_reader=1,
+        schema=3,
     )
 
     chain_id: int
     hash: str
     block_number: int
-    included_at: Instant | None = None
+    included_at_ms: Instant | None = None
     log_index: int = 0
     succeeded: bool
     logs: tuple[SimulatedLog, ...]
     sender: str | None = None
     slot: int | None = None
+
+    included_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("included_at_ms")
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -113,9 +115,9 @@ class SimulatedBalance(Record):
     the final block is known.
     """
 
-    collection: ClassVar[Collection] = Collection("simulated_balances")
+    collection: ClassVar[Collection] = Collection("simulated_balances", schema=2)
 
-    total: Atomic = attrs.field(default=ZERO, converter=atomic)
+    total_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     recent: tuple[tuple[int, Atomic], ...] = ()
 
 

@@ -92,7 +92,7 @@ def _move_transactions(seen: Tail, block_number: int, at: Instant) -> Decision[N
     log_index = 1 + max(row.log_index for row in seen.rows)
     moved = []
     for row in seen.rows:
-        moved.append(evolve(row, block_number=block_number, included_at=at, log_index=log_index))
+        moved.append(evolve(row, block_number=block_number, included_at_ms=at, log_index=log_index))
         log_index += max(1, len(row.logs))
     return Decision(None, replaces=tuple(moved))
 
@@ -129,7 +129,7 @@ def _revert_balances(
         kept = tuple(item for item in row.recent if item[0] < seen.first)
         change = Atomic(sum(change for block, change in row.recent if block >= seen.first))
         if back_in is None:
-            row = evolve(row, total=row.total - change, recent=kept)
+            row = evolve(row, total_atomic=row.total_atomic - change, recent=kept)
         else:
             row = evolve(row, recent=(*kept, (back_in, change)))
         changed.append(row)

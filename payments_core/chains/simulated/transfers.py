@@ -41,7 +41,7 @@ class Movement:
     token_address: str
     source: str
     recipient: str
-    amount: int
+    amount_atomic: int
     payer: str | None = None
     reverts: bool = False
     sender: str | None = None
@@ -55,7 +55,7 @@ def to_movement(call: SimulatedCall, hash: str, *, reverts: bool) -> Movement:
         token_address=call.token_address,
         source=call.source,
         recipient=call.recipient,
-        amount=int(call.amount),
+        amount_atomic=int(call.amount),
         payer=call.payer,
         reverts=reverts,
         sender=call.sender,
@@ -78,16 +78,16 @@ def include(
         chain_id=int(state.id),
         hash=movement.hash,
         block_number=after.highest,
-        included_at=after.added[-1].at,
+        included_at_ms=after.added[-1].at,
         succeeded=bool(logs),
         logs=logs,
         sender=movement.sender,
         slot=movement.slot,
     )
     included = Decision(row, inserts=(row,)).merge(insert_or_replace(after))
-    if not logs or movement.source == movement.recipient or not movement.amount:
+    if not logs or movement.source == movement.recipient or not movement.amount_atomic:
         return included
-    amount = Atomic(movement.amount)
+    amount = Atomic(movement.amount_atomic)
     changes = {movement.recipient: amount, movement.source: Atomic(-amount)}
     return included.merge(_move_balances(tx, state, movement.token_address, changes, after.highest))
 
@@ -101,7 +101,7 @@ def balance_at(row: SimulatedBalance | None, number: int) -> int:
     """The holder's balance when that block, one of the last, was the newest."""
     if row is None:
         return 0
-    return row.total - sum(change for block, change in row.recent if block > number)
+    return row.total_atomic - sum(change for block, change in row.recent if block > number)
 
 
 def load_amounts(
@@ -126,7 +126,7 @@ def _must_revert(tx: Transaction, state: SimulatedChainState, movement: Movement
         return movement.reverts
     id = balance_id(state.id, movement.token_address, movement.source)
     payer = tx.get(SimulatedBalance, id, for_update=True)
-    return (payer.total if payer else 0) < movement.amount
+    return (payer.total_atomic if payer else 0) < movement.amount_atomic
 
 
 def _to_logs(movement: Movement) -> tuple[SimulatedLog, ...]:
@@ -137,7 +137,7 @@ def _to_logs(movement: Movement) -> tuple[SimulatedLog, ...]:
             token_address=movement.token_address,
             sender=sender,
             recipient=recipient,
-            amount=movement.amount,
+            amount_atomic=movement.amount_atomic,
         )
         for sender, recipient in pairwise(places)
     )
@@ -155,8 +155,10 @@ def _move_balances(
         id = balance_id(state.id, token_address, holder)
         row = tx.get(SimulatedBalance, id, for_update=True) or SimulatedBalance(id=id)
         recent = tuple(item for item in row.recent if item[0] > number - RECENT_BLOCKS)
-        changed = evolve(row, total=row.total + change, recent=(*recent, (number, change)))
-        if -changed.total > MAX_ATOMIC:
+        changed = evolve(
+            row, total_atomic=row.total_atomic + change, recent=(*recent, (number, change))
+        )
+        if -changed.total_atomic > MAX_ATOMIC:
             raise AmountOutOfRange("the total is larger than any token supports")
         moved = moved.merge(insert_or_replace(changed))
     return moved

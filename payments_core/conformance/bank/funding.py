@@ -181,7 +181,7 @@ class FundingConformance(FundingHarness):
         bank = self.open()
         found = self.require_incoming(bank, self.new_received(bank))
         assert found.status == "received", f"it has settled, but its status is {found.status}"
-        assert found.received_at is not None, "a received transfer must say since when"
+        assert found.received_at_ms is not None, "a received transfer must say since when"
         assert found.amount_cents == AMOUNT_CENTS, f"its amount became {found.amount_cents}"
 
     def test_a_delivery_is_made_once_for_its_key(self) -> None:

@@ -12,7 +12,7 @@ class OutcomeChecks(Harness):
     def test_a_payout_is_submitted_until_it_settles(self) -> None:
         bank, order = self.open(), self.new_order()
         made = bank.submit(order)
-        assert made.settled_at is None, "a payout that was just submitted must not be settled"
+        assert made.settled_at_ms is None, "a payout that was just submitted must not be settled"
         found = self.require_payout(bank, order.key)
         assert found.status == "submitted", f"the payout must not be {found.status} yet"
 
@@ -22,9 +22,11 @@ class OutcomeChecks(Harness):
         self.settle(order.key)
         found = self.require_payout(bank, order.key)
         assert found.status == "settled", f"the payout must be settled, not {found.status}"
-        assert found.settled_at is not None, "a settled payout must say when it settled"
-        assert found.settled_at >= made.submitted_at, "a payout must not settle before its order"
-        assert (found.returned_at, found.return_code) == (None, None), "it was not returned"
+        assert found.settled_at_ms is not None, "a settled payout must say when it settled"
+        assert found.settled_at_ms >= made.submitted_at_ms, (
+            "a payout must not settle before its order"
+        )
+        assert (found.returned_at_ms, found.return_code) == (None, None), "it was not returned"
 
     def test_a_payout_settles_on_a_banking_day(self) -> None:
         for _ in range(3):
@@ -37,9 +39,9 @@ class OutcomeChecks(Harness):
         bank.submit(order)
         self.return_payout(order.key, "R03")
         found = self.require_payout(bank, order.key)
-        shown = (found.status, found.return_code, found.settled_at)
+        shown = (found.status, found.return_code, found.settled_at_ms)
         assert shown == ("returned", "R03", None), f"it was returned with R03: {shown}"
-        assert found.returned_at is not None, "a returned payout must say when"
+        assert found.returned_at_ms is not None, "a returned payout must say when"
 
     def test_a_return_after_settlement_has_its_code(self) -> None:
         self.require_capability("can_return")
@@ -49,8 +51,8 @@ class OutcomeChecks(Harness):
         settled = self.require_payout(bank, order.key)
         self.return_payout(order.key, "R02")
         found = self.require_payout(bank, order.key)
-        shown = (found.status, found.return_code, found.settled_at)
-        expected = ("returned", "R02", settled.settled_at)
+        shown = (found.status, found.return_code, found.settled_at_ms)
+        expected = ("returned", "R02", settled.settled_at_ms)
         assert shown == expected, f"it settled, then came back: {expected}, not {shown}"
 
     def test_a_returned_payout_stays_returned(self) -> None:

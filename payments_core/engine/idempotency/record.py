@@ -6,6 +6,7 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 import attrs
@@ -16,6 +17,7 @@ from payments_core.brief_repr import brief_repr
 from payments_core.clock import DAY, HOUR, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import IdempotencyConflict
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.records import Collection, Index, Record
 
 RETENTION_MS = 30 * DAY
@@ -61,14 +63,18 @@ class StoredResponse(Record):
         "idempotency",
         columns={"expires_at": int},
         indexes=(Index("by_expiry", order=("expires_at",)),),
+        schema=2,
     )
 
     fingerprint: str
     status: int
     sealed_body: str = attrs.field(repr=False)
     api_version: str
-    created_at: Instant
-    expires_at: Instant
+    created_at_ms: Instant
+    expires_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    expires_at: ClassVar[FieldView[datetime]] = instant_view("expires_at_ms")
 
 
 def response_id(partition: str, principal: str, key: str) -> str:
@@ -110,8 +116,8 @@ class IdempotentRequest:
             status=response.status,
             sealed_body=base64.b64encode(sealed).decode(),
             api_version=response.api_version,
-            created_at=now,
-            expires_at=now + self.retention_ms,
+            created_at_ms=now,
+            expires_at_ms=now + self.retention_ms,
         )
 
     def replay(self, stored: StoredResponse, key_ring: KeyRing) -> AlreadyResponded:

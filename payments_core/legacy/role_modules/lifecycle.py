@@ -49,7 +49,7 @@ def apply_trigger(
             installation,
             status=row.target,
             status_version=installation.status_version + 1,
-            updated_at=now,
+            updated_at_ms=now,
             **changes,
         )
     )

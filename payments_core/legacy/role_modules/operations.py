@@ -139,8 +139,8 @@ class RoleModules:
                 status_version=current.status_version if current else 0,
                 outgoing_id=outgoing_id,
                 enable_id=enable_id,
-                created_at=current.created_at if current else now,
-                updated_at=now,
+                created_at_ms=current.created_at_ms if current else now,
+                updated_at_ms=now,
             )
             step = lifecycle.apply_trigger(draft, trigger, now=now)
             started = start_step(authority.partition, step.record, signed.operator, now=now)

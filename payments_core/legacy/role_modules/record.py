@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
@@ -9,6 +10,7 @@ import attrs
 from payments_core.chains.port import ModuleIntent
 from payments_core.clock import Instant
 from payments_core.evolve import evolve
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.records import Collection, Record
 
 
@@ -22,7 +24,7 @@ class RoleModuleInstallation(Record):
     the newest one sent.
     """
 
-    collection: ClassVar[Collection] = Collection("role_modules")
+    collection: ClassVar[Collection] = Collection("role_modules", schema=2)
 
     account_id: str
     vault_id: str
@@ -39,8 +41,11 @@ class RoleModuleInstallation(Record):
     enable_id: str
     transaction_hash: str | None = None
     failure: str | None = None
-    created_at: Instant
-    updated_at: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def deploy_step(self) -> ModuleIntent:

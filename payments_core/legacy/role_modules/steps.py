@@ -111,7 +111,7 @@ class ModuleStepOwner:
         current = _lock(tx, record.id)
         if current.outgoing_id != record.outgoing_id:
             return Decision(None)
-        sent = evolve(current, transaction_hash=signed.hash, updated_at=now)
+        sent = evolve(current, transaction_hash=signed.hash, updated_at_ms=now)
         of = {"outgoingId": record.outgoing_id}
         watch = watch_job(self.watch_kind, f"module:{record.id}", record.id, of, now=now)
         return Decision(None, replaces=(sent,), jobs=(watch,))

@@ -223,7 +223,7 @@ class Settlements:
             signature=request.signature,
             payment_id=payment.id,
             operation_id=offer.operation.id,
-            created_at=now,
+            created_at_ms=now,
         )
         assert authorized.result.operation is not None
         return Decision(

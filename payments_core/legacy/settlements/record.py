@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.records import Collection, Record, Unique
 
 
@@ -23,6 +25,7 @@ class QuoteSettlement(Record):
         "quote_settlements",
         columns={"account_id": str, "nonce": str},
         uniques=(Unique("nonce", ("account_id", "nonce")),),
+        schema=2,
     )
 
     account_id: str
@@ -33,4 +36,6 @@ class QuoteSettlement(Record):
     signature: str = attrs.field(repr=False)
     payment_id: str
     operation_id: str
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")

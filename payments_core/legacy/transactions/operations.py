@@ -121,7 +121,7 @@ def _load_origin(snapshot: Snapshot, transaction_id: str) -> Origin | None:
         record = snapshot.get(kind, f"{prefix}_{transaction_id[-LENGTH:]}")
         if record is None:
             continue
-        if isinstance(record, FundingOperation) and record.authorized_at is None:
+        if isinstance(record, FundingOperation) and record.authorized_at_ms is None:
             return None
         return record
     return None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import ClassVar
 
 import attrs
 
@@ -16,6 +18,7 @@ from payments_core.clock import Instant
 from payments_core.deposits.record import Deposit
 from payments_core.engine.identifiers import LENGTH
 from payments_core.evolve import evolve
+from payments_core.field_views import FieldView, instant_view
 from payments_core.legacy.transactions.translation import (
     PREFIXES,
     STATUSES,
@@ -58,8 +61,10 @@ class Filters:
 class Place:
     """A place in the list: when a transaction was created, and the letters of its id."""
 
-    created_at: Instant
+    created_at_ms: Instant
     letters: str
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
 
 @attrs.frozen
@@ -75,7 +80,7 @@ class Source:
         """The position in the index after a place in the list."""
         if before is None:
             return None
-        return before.created_at, f"{_PREFIX_OF[self.kind]}_{before.letters}"
+        return before.created_at_ms, f"{_PREFIX_OF[self.kind]}_{before.letters}"
 
 
 def find_sources(account_id: str, vaults: Sequence[Vault], filters: Filters) -> tuple[Source, ...]:
@@ -132,7 +137,7 @@ def count_rows(
 
 def place_of(record: Origin) -> Place:
     """The place of a record in the list."""
-    return Place(record.created_at, record.id[-LENGTH:])
+    return Place(record.created_at_ms, record.id[-LENGTH:])
 
 
 def _narrow(source: Source, status: TransactionStatus | None) -> tuple[Source, ...]:
@@ -166,4 +171,4 @@ def _walk(snapshot: Snapshot, source: Source, before: Place | None) -> Iterator[
 
 
 def _order(record: Origin) -> tuple[Instant, str]:
-    return record.created_at, record.id[-LENGTH:]
+    return record.created_at_ms, record.id[-LENGTH:]

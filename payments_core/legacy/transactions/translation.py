@@ -7,7 +7,8 @@ the record is found by it again. Pure: related records are loaded before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from datetime import datetime
+from typing import ClassVar, Literal
 
 import attrs
 
@@ -15,6 +16,7 @@ from payments_core.accounts.record import Account
 from payments_core.clock import Instant
 from payments_core.deposits.record import Deposit
 from payments_core.engine.identifiers import LENGTH
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.networks import Asset
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import PaymentOption
@@ -110,13 +112,16 @@ class LegacyTransaction:
     type: TransactionType
     status: TransactionStatus
     asset: Asset
-    amount: int
-    fee: int
+    amount_atomic: int
+    fee_atomic: int
     payer: Party
     payee: Party
     transaction_hash: str | None
-    created_at: Instant
-    completed_at: Instant | None
+    created_at_ms: Instant
+    completed_at_ms: Instant | None
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    completed_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("completed_at_ms")
 
 
 @attrs.frozen(kw_only=True)
@@ -176,13 +181,13 @@ def _translate_deposit(deposit: Deposit, related: Related) -> LegacyTransaction:
         type="deposit",
         status=STATUSES[Deposit][deposit.status],
         asset=deposit.asset,
-        amount=deposit.amount,
-        fee=0,
+        amount_atomic=deposit.amount_atomic,
+        fee_atomic=0,
         payer=Party(wallet_address=deposit.sender),
         payee=related.party(deposit.account_id, deposit.address),
         transaction_hash=deposit.transaction_hash,
-        created_at=deposit.created_at,
-        completed_at=deposit.settled_at,
+        created_at_ms=deposit.created_at_ms,
+        completed_at_ms=deposit.settled_at_ms,
     )
 
 
@@ -192,13 +197,13 @@ def _translate_payment(payment: Payment, related: Related) -> LegacyTransaction:
         type="payment",
         status=STATUSES[Payment][payment.status],
         asset=payment.asset,
-        amount=payment.amount,
-        fee=payment.fee,
+        amount_atomic=payment.amount_atomic,
+        fee_atomic=payment.fee_atomic,
         payer=_payer_of(payment, related),
         payee=_recipient_of(payment, related),
         transaction_hash=payment.release_hash,
-        created_at=payment.created_at,
-        completed_at=payment.succeeded_at,
+        created_at_ms=payment.created_at_ms,
+        completed_at_ms=payment.succeeded_at_ms,
     )
 
 
@@ -213,13 +218,13 @@ def _translate_funding(operation: FundingOperation, related: Related) -> LegacyT
         type="settlement" if operation.settlement else "payment",
         status=STATUSES[FundingOperation][operation.status],
         asset=payment.asset,
-        amount=operation.amount,
-        fee=0,
+        amount_atomic=operation.amount_atomic,
+        fee_atomic=0,
         payer=payer,
         payee=_recipient_of(payment, related),
         transaction_hash=operation.transaction_hash,
-        created_at=operation.created_at,
-        completed_at=operation.confirmed_at,
+        created_at_ms=operation.created_at_ms,
+        completed_at_ms=operation.confirmed_at_ms,
     )
 
 
@@ -231,15 +236,15 @@ def _translate_refund(refund: Refund, related: Related) -> LegacyTransaction:
         type="payment",
         status=STATUSES[Refund][refund.status],
         asset=refund.asset,
-        amount=refund.amount,
-        fee=0,
+        amount_atomic=refund.amount_atomic,
+        fee_atomic=0,
         payer=_recipient_of(payment, related),
         payee=payer
         if payer.wallet_address == refund.destination
         else Party(wallet_address=refund.destination),
         transaction_hash=refund.transaction_hash,
-        created_at=refund.created_at,
-        completed_at=refund.succeeded_at,
+        created_at_ms=refund.created_at_ms,
+        completed_at_ms=refund.succeeded_at_ms,
     )
 
 

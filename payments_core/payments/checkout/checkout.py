@@ -7,7 +7,8 @@ operations are in `checkout/options.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from datetime import datetime
+from typing import ClassVar, TypeVar
 
 import attrs
 
@@ -17,6 +18,7 @@ from payments_core.clock import Instant
 from payments_core.credentials.tokens import Claims, TokenInvalid
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, PaymentExpired, Unauthorized
+from payments_core.field_views import FieldView, instant_view
 from payments_core.payment_settings.record import (
     DEFAULT_SETTINGS,
     SETTINGS_ID,
@@ -58,7 +60,9 @@ class ExchangedLink:
 
     payment_id: str
     client_secret: str = attrs.field(repr=False)
-    expires_at: Instant
+    expires_at_ms: Instant
+
+    expires_at: ClassVar[FieldView[datetime]] = instant_view("expires_at_ms")
 
 
 @attrs.frozen
@@ -86,8 +90,8 @@ class CheckoutPage:
     branding: Branding
     stage: Stage
     notices: tuple[Notice, ...]
-    pending_amount: int
-    due: int
+    pending_atomic: int
+    due_atomic: int
     scanned_height: int
     landmark: tuple[int, str] | None
     looked_at: Instant
@@ -126,10 +130,10 @@ class Checkout:
         that its duration reveals no more than its bytes.
         """
         environment, payment, _ = self._find_linked(code, mode, lambda snapshot, payment: None)
-        if self._clock.now() >= payment.expires_at:
-            raise PaymentExpired(payment.expires_at)
+        if self._clock.now() >= payment.expires_at_ms:
+            raise PaymentExpired(payment.expires_at_ms)
         secret = self._make_secret(environment, payment, payment.api_version)
-        return ExchangedLink(payment.id, secret, payment.expires_at)
+        return ExchangedLink(payment.id, secret, payment.expires_at_ms)
 
     def get_page(self, code: Credential, *, mode: str) -> CheckoutPage:
         """The data of a link's page, also after the Payment's end; the secret only before it.
@@ -150,7 +154,7 @@ class Checkout:
         receipts, settings, is_submitted = more
         pending_amount = sum_pending_amount(payment, receipts)
         cursor = read_cursor(self._storage, mode, payment.chain_id)
-        is_open = now < payment.expires_at
+        is_open = now < payment.expires_at_ms
         newest = self._versions.current  # what the page's script is written for
         return CheckoutPage(
             payment=payment,
@@ -162,8 +166,8 @@ class Checkout:
                 is_submitted=is_submitted,
                 is_from_contract=any(receipt.is_from_contract for receipt in receipts),
             ),
-            pending_amount=pending_amount,
-            due=0 if is_submitted else compute_due(payment, pending_amount, now=now),
+            pending_atomic=pending_amount,
+            due_atomic=0 if is_submitted else compute_due(payment, pending_amount, now=now),
             scanned_height=-1 if cursor is None else cursor.tip,
             landmark=None if cursor is None else cursor.landmark,
             looked_at=now,

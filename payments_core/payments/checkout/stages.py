@@ -74,13 +74,13 @@ _SHOWN_REFUNDED: tuple[Stage, ...] = ("partially_refunded", "refunded")
 def find_stage(payment: Payment, *, now: Instant) -> Stage:
     """The stage of the Payment, as the payer must see it now."""
     if payment.status == "awaiting_payment":
-        if now >= payment.expires_at:
+        if now >= payment.expires_at_ms:
             return "ending"
-        return "part_paid" if payment.received else "waiting"
+        return "part_paid" if payment.received_atomic else "waiting"
     if payment.status == "action_required":
         labels = (stage for label, stage in _STAGES_BY_LABEL if label in payment.labels)
         return next(labels, "attention")
-    if payment.status in CLOSED_EMPTY and payment.received:
+    if payment.status in CLOSED_EMPTY and payment.received_atomic:
         return "late"
     return _STAGES_BY_STATUS[payment.status]
 
@@ -98,10 +98,10 @@ def list_notices(
         "submitted": is_submitted and payment.status in OPEN,
         "misdirected": payment.misdirected > 0,
         "from_contract": is_from_contract,
-        "duplicate": payment.excess > 0 and "duplicate" in payment.labels,
-        "overpaid": payment.excess > 0 and "duplicate" not in payment.labels,
+        "duplicate": payment.excess_atomic > 0 and "duplicate" in payment.labels,
+        "overpaid": payment.excess_atomic > 0 and "duplicate" not in payment.labels,
         "refunding": bool(payment.refunding),
-        "refunded": payment.refunded > 0 and stage not in _SHOWN_REFUNDED,
+        "refunded": payment.refunded_atomic > 0 and stage not in _SHOWN_REFUNDED,
         "reorged": "reorged" in payment.labels and payment.status in OPEN,
     }
     return tuple(notice for notice, holds in found.items() if holds)
@@ -114,7 +114,7 @@ def compute_due(payment: Payment, pending_amount: int, *, now: Instant) -> int:
     """
     is_payable = (
         payment.status in OPEN
-        and now < payment.expires_at
+        and now < payment.expires_at_ms
         and payment.intent == "receive"
         and payment.escrow_address is not None
         and "direct" in payment.allowed_methods

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, cast
+from datetime import datetime
+from typing import ClassVar, Literal, cast
 
 import attrs
 
@@ -14,6 +15,7 @@ from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState
 from payments_core.evolve import evolve
+from payments_core.field_views import FieldView, instant_view
 from payments_core.payments.disputes.record import Dispute, DisputeStatus, Resolution
 from payments_core.payments.record import Payment
 
@@ -78,12 +80,14 @@ class PaymentSession:
         return PAYMENT_SESSION_STATUSES[self.payment.status]
 
     @property
-    def updated_at(self) -> Instant:
+    def updated_at_ms(self) -> Instant:
         """When the Payment or the dispute last changed."""
         if self.dispute is None:
-            return self.payment.updated_at
-        changed_at = self.dispute.resolved_at or self.dispute.created_at
-        return max(self.payment.updated_at, changed_at)
+            return self.payment.updated_at_ms
+        changed_at = self.dispute.resolved_at_ms or self.dispute.created_at_ms
+        return max(self.payment.updated_at_ms, changed_at)
+
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
 
 def flag(
@@ -103,7 +107,7 @@ def flag(
         status=cast(DisputeStatus, row.target),
         reason=reason,
         description=description,
-        created_at=now,
+        created_at_ms=now,
     )
     return Step(dispute, (_build_event(row, dispute, session.payment),))
 
@@ -123,7 +127,7 @@ def resolve(
         status=cast(DisputeStatus, row.target),
         resolution=resolution,
         note=note,
-        resolved_at=now,
+        resolved_at_ms=now,
     )
     return Step(dispute, (_build_event(row, dispute, session.payment),))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar, Literal
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.storage.records import Collection, Record
 
 DisputeStatus = Literal["flagged", "resolved"]
@@ -21,7 +23,7 @@ class Dispute(Record):
     `nonce` identifies the call that flagged it, if the answer to a COMMIT was lost.
     """
 
-    collection: ClassVar[Collection] = Collection("disputes", columns={"payment_id": str})
+    collection: ClassVar[Collection] = Collection("disputes", columns={"payment_id": str}, schema=2)
 
     payment_id: str
     nonce: str
@@ -30,5 +32,8 @@ class Dispute(Record):
     description: str | None = None
     resolution: Resolution | None = None
     note: str | None = None
-    created_at: Instant
-    resolved_at: Instant | None = None
+    created_at_ms: Instant
+    resolved_at_ms: Instant | None = None
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    resolved_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("resolved_at_ms")

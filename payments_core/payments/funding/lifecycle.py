@@ -93,9 +93,9 @@ LIVE = ("authorized", "broadcast", "unknown")
 """The states in which funds may still move, and the vault's balance stays reserved."""
 
 _TIMESTAMP_FIELDS = {
-    "authorized": "authorized_at",
-    "broadcast": "broadcast_at",
-    "confirmed": "confirmed_at",
+    "authorized": "authorized_at_ms",
+    "broadcast": "broadcast_at_ms",
+    "confirmed": "confirmed_at_ms",
 }
 
 
@@ -111,7 +111,7 @@ def apply_trigger(
         operation,
         status=row.target,
         status_version=operation.status_version + 1,
-        updated_at=now,
+        updated_at_ms=now,
         **changes,
     )
     return Step(after, (_build_event(row.emits, after, payment),) if row.emits else ())
@@ -135,7 +135,7 @@ def _build_event(name: str, operation: FundingOperation, payment: Payment) -> Ne
             "fundingOperationId": operation.id,
             "status": operation.status,
             "statusVersion": operation.status_version,
-            "amountAtomic": str(operation.amount),
+            "amountAtomic": str(operation.amount_atomic),
         },
         payment.api_version,
         payment.account_id,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, ClassVar
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.money import Atomic, atomic
 from payments_core.storage.records import Collection, Index, Record
 
@@ -31,9 +33,7 @@ class FundingOperation(Record):
             "created_at": int,
         },
         indexes=(Index("by_vault", key=("vault_id",), order=("created_at",), descending=True),),
-        schema=2,
-        upgrades={1: dict},
-        oldest_reader=1,
+        schema=3,
     )
 
     payment_id: str
@@ -41,7 +41,7 @@ class FundingOperation(Record):
     vault_id: str
     status: str
     status_version: int
-    amount: Atomic = attrs.field(converter=atomic)
+    amount_atomic: Atomic = attrs.field(converter=atomic)
     chain_id: int
     asset_symbol: str
     outgoing_id: str | None = None
@@ -50,12 +50,19 @@ class FundingOperation(Record):
     metadata: Mapping[str, Any] | None = None
     failure: str | None = None
     settles_quote: str | None = None
-    authorized_at: Instant | None = None
-    broadcast_at: Instant | None = None
-    confirmed_at: Instant | None = None
-    expires_at: Instant | None = None
-    created_at: Instant
-    updated_at: Instant
+    authorized_at_ms: Instant | None = None
+    broadcast_at_ms: Instant | None = None
+    confirmed_at_ms: Instant | None = None
+    expires_at_ms: Instant | None = None
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    authorized_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("authorized_at_ms")
+    broadcast_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("broadcast_at_ms")
+    confirmed_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("confirmed_at_ms")
+    expires_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("expires_at_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def settlement(self) -> int:

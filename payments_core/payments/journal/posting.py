@@ -37,6 +37,6 @@ def post(
         cause=cause,
         subject=subject,
         postings={name: Atomic(amounts[name]) for name in JOURNAL_ACCOUNTS if amounts.get(name)},
-        created_at=now,
+        created_at_ms=now,
     )
     return after, entry

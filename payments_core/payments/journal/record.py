@@ -10,12 +10,14 @@ fees. A payout uses two more: funds at the off-ramp address without an active pa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import ClassVar, Literal, get_args
 
 import attrs
 
 from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Index, Record
 
@@ -60,7 +62,7 @@ class JournalBalances:
             raise UnbalancedPostings(self)
 
     @property
-    def held_amount(self) -> int:
+    def held_atomic(self) -> int:
         """The funds at the escrow or off-ramp address that belong to nobody yet."""
         return self.escrow + self.excess + self.offramp
 
@@ -77,9 +79,7 @@ class JournalEntry(Record):
         "journal_entries",
         columns={"payment_id": str, "number": int},
         indexes=(Index("by_payment", key=("payment_id",), order=("number",)),),
-        schema=2,
-        upgrades={1: dict},
-        oldest_reader=1,
+        schema=3,
     )
 
     payment_id: str
@@ -87,4 +87,6 @@ class JournalEntry(Record):
     cause: EntryCause
     subject: str
     postings: Mapping[str, Atomic]
-    created_at: Instant
+    created_at_ms: Instant
+
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")

@@ -37,7 +37,11 @@ _EPOCH = date(1970, 1, 1)
 
 def status_of(mandate: Mandate, now: Instant) -> str:
     """The status at an instant: an active mandate has expired from `expires_at` on."""
-    if mandate.status == "active" and mandate.expires_at is not None and now >= mandate.expires_at:
+    if (
+        mandate.status == "active"
+        and mandate.expires_at_ms is not None
+        and now >= mandate.expires_at_ms
+    ):
         return MANDATE.step(mandate.status, "expire").target
     return mandate.status
 
@@ -46,7 +50,7 @@ def remaining(mandate: Mandate, now: Instant) -> int:
     """What may still be drawn in the current period; nothing once it is revoked or expired."""
     if not MANDATE.allows(status_of(mandate, now), "collect"):
         return 0
-    return max(0, mandate.amount_per_period - _charged_amount(mandate, now))
+    return max(0, mandate.amount_per_period_atomic - _charged_amount(mandate, now))
 
 
 def charge(mandate: Mandate, amount: int, *, now: Instant) -> Step[Mandate]:
@@ -59,9 +63,9 @@ def charge(mandate: Mandate, amount: int, *, now: Instant) -> Step[Mandate]:
         raise PolicyDenied("amountPerPeriod")
     after = evolve(
         mandate,
-        period_start=_charge_period(mandate, now),
-        drawn=_charged_amount(mandate, now) + amount,
-        updated_at=now,
+        period_start_ms=_charge_period(mandate, now),
+        drawn_atomic=_charged_amount(mandate, now) + amount,
+        updated_at_ms=now,
     )
     return Step(after)
 
@@ -71,16 +75,16 @@ def void_charge(mandate: Mandate, amount: int, *, charged_at: Instant) -> Step[M
 
     A draw of an earlier period is over, and nothing is taken off the current period for it.
     """
-    if period_start(mandate.period, charged_at) != mandate.period_start:
+    if period_start(mandate.period, charged_at) != mandate.period_start_ms:
         return Step(mandate)
-    return Step(evolve(mandate, drawn=max(0, mandate.drawn - amount)))
+    return Step(evolve(mandate, drawn_atomic=max(0, mandate.drawn_atomic - amount)))
 
 
 def revoke(mandate: Mandate, *, now: Instant) -> Step[Mandate]:
     """The mandate, revoked. Raises InvalidState if it was already revoked."""
     row = MANDATE.step(status_of(mandate, now), "revoke")
     status = cast(MandateStatus, row.target)
-    return Step(evolve(mandate, status=status, revoked_at=now, updated_at=now))
+    return Step(evolve(mandate, status=status, revoked_at_ms=now, updated_at_ms=now))
 
 
 def period_start(period: Period, instant: Instant) -> Instant:
@@ -99,12 +103,12 @@ def _charged_amount(mandate: Mandate, now: Instant) -> int:
     If the clock has stepped back, the newer period's count continues; a period further ahead
     was drawn under a wrong clock, and is ignored.
     """
-    return mandate.drawn if mandate.period_start == _charge_period(mandate, now) else 0
+    return mandate.drawn_atomic if mandate.period_start_ms == _charge_period(mandate, now) else 0
 
 
 def _charge_period(mandate: Mandate, now: Instant) -> Instant:
     """The period that a draw counts towards, by its start."""
     tomorrows = period_start(mandate.period, now + DAY)
-    if mandate.period_start == tomorrows:
+    if mandate.period_start_ms == tomorrows:
         return tomorrows
     return period_start(mandate.period, now)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import attrs
 from msgspec import UNSET, UnsetType
 
@@ -11,7 +13,7 @@ from payments_core.accounts.vaults.provisioning import require_own_vault
 from payments_core.accounts.vaults.record import Vault
 from payments_core.amounts import parse_positive_amount
 from payments_core.brief_repr import brief_repr
-from payments_core.clock import Instant
+from payments_core.clock import Instant, from_datetime
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
@@ -41,8 +43,9 @@ class NewMandate:
     """The input of a mandate.
 
     `amount_per_period` is decimal text in whole tokens: the maximum that may be collected in each
-    `period`. `vault_id` names a vault of the account, whose chain is the mandate's. Without
-    `expires_at` the mandate ends when it is revoked; None is refused, as it may be a lost value.
+    `period`. `vault_id` names a vault of the account, whose chain is the mandate's. `expires_at` is
+    an aware datetime. Without it the mandate ends when it is revoked; None is refused, as it may be
+    a lost value.
     """
 
     __repr__ = brief_repr
@@ -51,7 +54,7 @@ class NewMandate:
     amount_per_period: Amount
     period: Period
     asset_symbol: AssetSymbol = DEFAULT_SYMBOL
-    expires_at: Instant | UnsetType = UNSET
+    expires_at: datetime | UnsetType = UNSET
     reference: Reference | None = None
     metadata: MetadataInput | None = None
 
@@ -93,9 +96,10 @@ class Mandates:
         if new.metadata:
             authority = require_room(authority)
         now = self._clock.now()
+        expires_at_ms = None if new.expires_at is UNSET else from_datetime(new.expires_at)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[MandateDetails]:
-            if new.expires_at is not UNSET and not now < new.expires_at <= MAX_INSTANT:
+            if expires_at_ms is not None and not now < expires_at_ms <= MAX_INSTANT:
                 raise ValidationFailed.at(
                     "expires_at", "must be in the future, before the year 10000"
                 )
@@ -113,15 +117,15 @@ class Mandates:
                 asset_symbol=asset.symbol,
                 token_address=asset.address,
                 decimals=asset.decimals,
-                amount_per_period=parse_positive_amount(
+                amount_per_period_atomic=parse_positive_amount(
                     new.amount_per_period, asset, "amount_per_period"
                 ),
                 period=new.period,
-                expires_at=None if new.expires_at is UNSET else new.expires_at,
+                expires_at_ms=expires_at_ms,
                 reference=new.reference,
                 metadata=new.metadata,
-                created_at=now,
-                updated_at=now,
+                created_at_ms=now,
+                updated_at_ms=now,
             )
             return Decision(_details_at(mandate, now), inserts=(mandate,))
 

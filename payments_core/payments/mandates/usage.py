@@ -29,5 +29,5 @@ def void_mandate_charge(tx: Transaction, payment: Payment, amount: int) -> Decis
         return Decision(None)
     mandate = tx.get(Mandate, source.mandate_id, for_update=True)
     assert mandate is not None
-    after = lifecycle.void_charge(mandate, amount, charged_at=source.reserved_at)
+    after = lifecycle.void_charge(mandate, amount, charged_at=source.reserved_at_ms)
     return Decision(None) if after.record == mandate else after.as_decision()

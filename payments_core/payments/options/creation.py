@@ -30,12 +30,12 @@ def new_vault_option(
         funding_operation_id=operation_id,
         chain_id=payment.chain_id,
         asset_symbol=payment.asset_symbol,
-        required=payment.remaining.amount_atomic,
+        required_atomic=payment.remaining.amount_atomic,
         action_id=id_sequence.issue("action"),
-        action_expires_at=min(now + lifecycle.ACTION_TTL_MS, payment.expires_at),
-        expires_at=payment.expires_at,
-        created_at=now,
-        updated_at=now,
+        action_expires_at_ms=min(now + lifecycle.ACTION_TTL_MS, payment.expires_at_ms),
+        expires_at_ms=payment.expires_at_ms,
+        created_at_ms=now,
+        updated_at_ms=now,
     )
     operation = FundingOperation(
         id=operation_id,
@@ -44,12 +44,12 @@ def new_vault_option(
         vault_id=vault.id,
         status=funding.FUNDING_OPERATION.step(None, "create").target,
         status_version=1,
-        amount=option.required,
+        amount_atomic=option.required_atomic,
         chain_id=payment.chain_id,
         asset_symbol=payment.asset_symbol,
-        expires_at=payment.expires_at,
-        created_at=now,
-        updated_at=now,
+        expires_at_ms=payment.expires_at_ms,
+        created_at_ms=now,
+        updated_at_ms=now,
     )
     return option, operation
 
@@ -70,10 +70,10 @@ def new_public_option(
         payer_address=payer_address,
         chain_id=payment.chain_id,
         asset_symbol=payment.asset_symbol,
-        required=payment.remaining.amount_atomic,
-        expires_at=payment.expires_at,
-        created_at=now,
-        updated_at=now,
+        required_atomic=payment.remaining.amount_atomic,
+        expires_at_ms=payment.expires_at_ms,
+        created_at_ms=now,
+        updated_at_ms=now,
     )
 
 
@@ -86,6 +86,6 @@ def offers_same(
         and option.status == "pending"
         and option.selection_status != "superseded"
         and option.payer_address == payer_address
-        and option.required == payment.remaining.amount_atomic
-        and not (option.paid or option.sighted or option.submissions)
+        and option.required_atomic == payment.remaining.amount_atomic
+        and not (option.paid_atomic or option.sighted or option.submissions)
     )

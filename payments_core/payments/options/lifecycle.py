@@ -81,7 +81,7 @@ def apply_trigger(
 ) -> Step[PaymentOption]:
     """The option after `trigger`, with `changes`. Raises InvalidState."""
     row = OPTION.step(option.status, trigger)
-    return Step(evolve(option, status=row.target, updated_at=now, **changes))
+    return Step(evolve(option, status=row.target, updated_at_ms=now, **changes))
 
 
 def is_open(option: PaymentOption) -> bool:
@@ -100,7 +100,7 @@ def select(option: PaymentOption, *, now: Instant) -> Step[PaymentOption]:
     """The option, selected by the payer. Raises as `require_open`."""
     require_open(option, "select")
     row = SELECTION.step(option.selection_status, "select")
-    return Step(evolve(option, selection_status=row.target, updated_at=now))
+    return Step(evolve(option, selection_status=row.target, updated_at_ms=now))
 
 
 def supersede(option: PaymentOption, *, now: Instant) -> Step[PaymentOption]:
@@ -110,8 +110,8 @@ def supersede(option: PaymentOption, *, now: Instant) -> Step[PaymentOption]:
         option,
         selection_status=row.target,
         action_id=None,
-        action_expires_at=None,
-        updated_at=now,
+        action_expires_at_ms=None,
+        updated_at_ms=now,
     )
     return Step(after)
 
@@ -129,12 +129,12 @@ def refresh(
         raise InvalidState("payment option", option.status, "refresh")
     after = evolve(
         option,
-        required=Atomic(option.paid + payment.remaining.amount_atomic),
+        required_atomic=Atomic(option.paid_atomic + payment.remaining.amount_atomic),
         action_id=action_id,
-        action_expires_at=(
-            None if action_id is None else min(now + ACTION_TTL_MS, option.expires_at)
+        action_expires_at_ms=(
+            None if action_id is None else min(now + ACTION_TTL_MS, option.expires_at_ms)
         ),
-        updated_at=now,
+        updated_at_ms=now,
     )
     return Step(after)
 
@@ -150,12 +150,12 @@ def require_live_action(option: PaymentOption, action_id: str, *, now: Instant) 
         raise ActionAlreadyUsed()
     if option.status == "cancelled":
         raise InvalidState("payment option", option.status, "authorize")
-    if option.action_id is None or option.action_expires_at is None:
+    if option.action_id is None or option.action_expires_at_ms is None:
         raise ActionInvalid()
     if action_id != option.action_id:
         raise ActionInvalid()
-    if now >= option.action_expires_at:
-        raise ActionExpired(option.action_expires_at)
+    if now >= option.action_expires_at_ms:
+        raise ActionExpired(option.action_expires_at_ms)
 
 
 def consume_action(option: PaymentOption, *, now: Instant) -> Step[PaymentOption]:
@@ -167,7 +167,7 @@ def consume_action(option: PaymentOption, *, now: Instant) -> Step[PaymentOption
         now=now,
         used_action_ids=(*option.used_action_ids, option.action_id),
         action_id=None,
-        action_expires_at=None,
+        action_expires_at_ms=None,
     )
 
 
@@ -187,19 +187,21 @@ def apply_observation(
     """
     known = tuple(id for id in (*option.sighted, tracked_id) if id in after.sighted)
     sighted = tuple(dict.fromkeys(known))
-    paid = option.paid + gained
+    paid = option.paid_atomic + gained
     if (sighted, gained) == (option.sighted, 0):
         return Step(option)
     status = option.status
     if status == "pending" and (sighted or gained > 0):
         status = OPTION.step(status, "fund").target
     if status == "processing":
-        covers = before.status in OPEN and after.counted >= after.required
-        if gained > 0 and (covers or paid >= option.required):
+        covers = before.status in OPEN and after.counted_atomic >= after.required_atomic
+        if gained > 0 and (covers or paid >= option.required_atomic):
             status = OPTION.step(status, "verify").target
         elif not sighted:
             status = OPTION.step(status, "reopen").target
-    option = evolve(option, status=status, paid=Atomic(paid), sighted=sighted, updated_at=now)
+    option = evolve(
+        option, status=status, paid_atomic=Atomic(paid), sighted=sighted, updated_at_ms=now
+    )
     return Step(option)
 
 
@@ -207,7 +209,7 @@ def close(option: PaymentOption, trigger: str, *, now: Instant) -> Step[PaymentO
     """The option expired, cancelled or failed, its action void; unchanged if it cannot end so."""
     if not OPTION.allows(option.status, trigger):
         return Step(option)
-    return apply_trigger(option, trigger, now=now, action_id=None, action_expires_at=None)
+    return apply_trigger(option, trigger, now=now, action_id=None, action_expires_at_ms=None)
 
 
 def close_with_payment(option: PaymentOption, trigger: str, *, now: Instant) -> Step[PaymentOption]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.options.methods import METHODS
@@ -19,7 +21,9 @@ class Submission:
 
     chain_id: int
     transaction_hash: str
-    submitted_at: Instant
+    submitted_at_ms: Instant
+
+    submitted_at: ClassVar[FieldView[datetime]] = instant_view("submitted_at_ms")
 
 
 def _name_vault(document: Document) -> Document:
@@ -48,7 +52,7 @@ class PaymentOption(Record):
     collection: ClassVar[Collection] = Collection(
         "payment_options",
         columns={"payment_id": str, "created_at": int},  # the previous release has an index on them
-        schema=2,
+        schema=3,
         upgrades={1: _name_vault},
         takes_over={"direct_options": _from_direct_option},
     )
@@ -64,17 +68,24 @@ class PaymentOption(Record):
     funding_operation_id: str | None = None
     chain_id: int
     asset_symbol: str
-    required: Atomic = attrs.field(converter=atomic)
-    paid: Atomic = attrs.field(default=ZERO, converter=atomic)
-    fee: Atomic = attrs.field(default=ZERO, converter=atomic)
+    required_atomic: Atomic = attrs.field(converter=atomic)
+    paid_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
+    fee_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     action_id: str | None = attrs.field(default=None, repr=False)
-    action_expires_at: Instant | None = None
+    action_expires_at_ms: Instant | None = None
     used_action_ids: tuple[str, ...] = attrs.field(default=(), repr=False)
     sighted: tuple[str, ...] = ()
     submissions: tuple[Submission, ...] = ()
-    expires_at: Instant
-    created_at: Instant
-    updated_at: Instant
+    expires_at_ms: Instant
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
+    action_expires_at: ClassVar[FieldView[datetime | None]] = optional_instant_view(
+        "action_expires_at_ms"
+    )
+    expires_at: ClassVar[FieldView[datetime]] = instant_view("expires_at_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
     def is_public(self) -> bool:

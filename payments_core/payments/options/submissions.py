@@ -48,9 +48,11 @@ def submit(
             f"An option accepts at most {MAX_SUBMISSIONS} submissions; "
             "transfers are also found without a submission."
         )
-    submission = Submission(chain_id=chain_id, transaction_hash=transaction_hash, submitted_at=now)
+    submission = Submission(
+        chain_id=chain_id, transaction_hash=transaction_hash, submitted_at_ms=now
+    )
     submissions = (*option.submissions, submission)
-    return Step(evolve(option, submissions=submissions, updated_at=now))
+    return Step(evolve(option, submissions=submissions, updated_at_ms=now))
 
 
 def has_submitted(option: PaymentOption, chain_id: int, transaction_hash: str) -> bool:
@@ -64,8 +66,8 @@ def min_locking_amount(payment: Payment) -> int:
 
     The share is of the whole amount: a share of the remainder would let dust lock the last cent.
     """
-    missing = payment.required - payment.counted
-    return min(missing, -(-payment.amount // MIN_LOCKING_PARTS))
+    missing = payment.required_atomic - payment.counted_atomic
+    return min(missing, -(-payment.amount_atomic // MIN_LOCKING_PARTS))
 
 
 def list_submissions(option: PaymentOption) -> tuple[str, ...]:
@@ -84,7 +86,7 @@ def list_sighted_submissions(option: PaymentOption, payment: Payment) -> tuple[s
 def has_new_submission(option: PaymentOption, *, now: Instant) -> bool:
     """Whether a submission is new enough to lock although no node knows the transaction yet."""
     return any(
-        now < item.submitted_at + SUBMISSION_LOCK_MS and not is_ahead(item.submitted_at, now)
+        now < item.submitted_at_ms + SUBMISSION_LOCK_MS and not is_ahead(item.submitted_at_ms, now)
         for item in option.submissions
     )
 
@@ -106,11 +108,11 @@ def list_locking_submissions(
     """
     minimum = min_locking_amount(payment)
     unpaid = sorted(
-        (item.submitted_at, id)
+        (item.submitted_at_ms, id)
         for option in options
         for item, id in zip(option.submissions, list_submissions(option), strict=True)
-        if not is_ahead(item.submitted_at, now)
-        and (id not in tracked or tracked[id].amount < minimum)
+        if not is_ahead(item.submitted_at_ms, now)
+        and (id not in tracked or tracked[id].amount_atomic < minimum)
     )
     begun: Instant | None = None
     for submitted_at, _ in unpaid:

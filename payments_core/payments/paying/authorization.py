@@ -130,7 +130,9 @@ class Funding:
             assert policy is not None
             balance = snapshot.get(VaultBalance, held_id)
             counted = daily_spend(balance, now) if balance is not None else 0
-            require_policy_allows(policy, spend_of(payment, option.required), daily_spend=counted)
+            require_policy_allows(
+                policy, spend_of(payment, option.required_atomic), daily_spend=counted
+            )
             return payment, option, vault
 
         payment, option, vault = self._storage.read(authority.partition, load)
@@ -198,7 +200,7 @@ def authorize_option(
     Raises InvalidState, ActionInvalid, and as `reserve_funds` does.
     """
     step = payments.authorize(payment, operation.id, now=now)
-    if option.required > payment.remaining.amount_atomic:  # part was paid: refresh it
+    if option.required_atomic > payment.remaining.amount_atomic:  # part was paid: refresh it
         raise ActionInvalid()
     consumed = options.consume_action(option, now=now)
     funded = reserve_and_authorize(
@@ -224,7 +226,7 @@ def reserve_and_authorize(
     An operation that was never stored is inserted. Raises as `reserve_funds` does.
     """
     assert payment.escrow is not None
-    policy_version = reserve_funds(tx, reading, spend_of(payment, operation.amount), now=now)
+    policy_version = reserve_funds(tx, reading, spend_of(payment, operation.amount_atomic), now=now)
     outgoing = new_transfer(
         id_sequence.issue("out"),
         payment.asset,
@@ -233,7 +235,7 @@ def reserve_and_authorize(
         source=reading.vault.contract,
         recipient=payment.escrow.address,
         escrow_of=payment.id,
-        amount=operation.amount,
+        amount=operation.amount_atomic,
         now=now,
     )
     after = lifecycle.apply_trigger(

@@ -25,8 +25,8 @@ def reservation_of_operation(operation: FundingOperation, payment: Payment) -> R
     return Reservation(
         vault_id=operation.vault_id,
         asset=payment.asset,
-        amount=operation.amount,
-        counted_at=operation.authorized_at,
+        amount_atomic=operation.amount_atomic,
+        counted_at_ms=operation.authorized_at_ms,
     )
 
 
@@ -54,6 +54,6 @@ def fail_funding(
     return ended.as_decision().merge(
         failed.as_decision(),
         advance_payment(tx, id_sequence, partition, after, now=now, ended=option.id),
-        void_mandate_charge(tx, step.record, operation.amount),
+        void_mandate_charge(tx, step.record, operation.amount_atomic),
         end_reservation(),
     )

@@ -23,7 +23,9 @@ def require_no_pending_submission(tx: Transaction, payment: Payment, *, now: Ins
         return
     sighted = submissions.list_sighted_submissions(option, payment)
     coming = tx.get_many(TrackedTransaction, sighted, for_update=True).values()
-    if coming and sum(one.amount for one in coming) >= submissions.min_locking_amount(payment):
+    if coming and sum(one.amount_atomic for one in coming) >= submissions.min_locking_amount(
+        payment
+    ):
         raise OptionLocked(option.id)
     if not submissions.has_new_submission(option, now=now):
         return

@@ -166,7 +166,9 @@ class VaultOptions:
             option, operation = lock_vault_option(tx, option_id)
             action_id = id_sequence.issue("action")
             refreshed = lifecycle.refresh(option, payment, now=now, action_id=action_id)
-            moving = evolve(operation, amount=refreshed.record.required, updated_at=now)
+            moving = evolve(
+                operation, amount_atomic=refreshed.record.required_atomic, updated_at_ms=now
+            )
             details = OptionDetails(payment, refreshed.record, moving)
             return refreshed.as_decision(details).merge(Decision(None, replaces=(moving,)))
 
@@ -238,7 +240,7 @@ def offer_vault(
         payment,
         option_ids=(*payment.option_ids, option.id),
         selected_option_id=option.id,
-        updated_at=now,
+        updated_at_ms=now,
     )
     return VaultOffer(selecting, option, operation, superseded)
 

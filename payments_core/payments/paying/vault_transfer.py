@@ -110,7 +110,7 @@ def _expire_operation(
     now: Instant,
 ) -> Decision[None] | None:
     """The operation expired and its transfer withdrawn; None before that time, or if too late."""
-    if known.expires_at is None or now < known.expires_at:
+    if known.expires_at_ms is None or now < known.expires_at_ms:
         return None
     payment = lock_payment(tx, known.payment_id)
     option, operation = lock_vault_option(tx, known.option_id)

@@ -76,7 +76,7 @@ def retry_payout(partition: str, payment: Payment, *, funded_at: Instant | None)
         rail=ended.rail,
         amount_cents=ended.amount_cents,
         statement_text=ended.statement_text,
-        funded_at=funded_at,
+        funded_at_ms=funded_at,
     )
 
 
@@ -94,12 +94,12 @@ def is_payout_of(partition: str, payment: Payment, key: str) -> bool:
 
 def is_funded(payment: Payment) -> bool:
     """Whether the amount is at the off-ramp address, for another payout or for a refund."""
-    return payment.books.offramp >= payment.amount
+    return payment.books.offramp >= payment.amount_atomic
 
 
 def is_drawn(payment: Payment) -> bool:
     """Whether the vault's funds have reached the off-ramp address, and no reorg undid that."""
-    return payment.refunded - payment.books.payer >= payment.amount
+    return payment.refunded_atomic - payment.books.payer >= payment.amount_atomic
 
 
 # The transfer to the off-ramp address.
@@ -108,8 +108,10 @@ def is_drawn(payment: Payment) -> bool:
 def fund(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The transfer to the off-ramp address is final: the bank can be asked."""
     assert payment.release_id is not None
-    funded = evolve(payment, payout=evolve(require_payout(payment), funded_at=now), updated_at=now)
-    moved = {"payer": -payment.amount, "offramp": payment.amount}
+    funded = evolve(
+        payment, payout=evolve(require_payout(payment), funded_at_ms=now), updated_at_ms=now
+    )
+    moved = {"payer": -payment.amount_atomic, "offramp": payment.amount_atomic}
     return payments.post_to_journal(funded, "send", payment.release_id, now=now, **moved)
 
 
@@ -126,7 +128,7 @@ def reverse_funding(payment: Payment, *, now: Instant) -> Step[Payment]:
     returned, the next one begins with another transfer (`is_funded`).
     """
     assert payment.release_id is not None
-    back = {"payer": payment.amount, "offramp": -payment.amount}
+    back = {"payer": payment.amount_atomic, "offramp": -payment.amount_atomic}
     step = payments.post_to_journal(payment, "send_reorged", payment.release_id, now=now, **back)
     return step.then(payments.apply_trigger, "offramp_reorged", now=now)
 
@@ -161,30 +163,32 @@ def refuse(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
 
 def _submit(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment]:
     payout = require_payout(payment)
-    moved = {"offramp": -payment.amount, "bank": payment.amount}
+    moved = {"offramp": -payment.amount_atomic, "bank": payment.amount_atomic}
     step = payments.post_to_journal(payment, "payout_submitted", payout.key, now=now, **moved)
     submitted = _step_payout(
         step.record,
         "submit",
         reference=seen.reference,
-        submitted_at=seen.submitted_at,
+        submitted_at_ms=seen.submitted_at_ms,
         settles_on=seen.settles_on.isoformat(),
     )
-    return evolve(step, record=evolve(submitted, updated_at=now))
+    return evolve(step, record=evolve(submitted, updated_at_ms=now))
 
 
 def _settle(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment]:
     payout = require_payout(payment)
-    moved = {"bank": -payment.amount, "recipient": payment.amount}
+    moved = {"bank": -payment.amount_atomic, "recipient": payment.amount_atomic}
     step = payments.post_to_journal(payment, "payout_settled", payout.key, now=now, **moved)
     settled = _step_payout(
         step.record,
         "settle",
         settles_on=seen.settles_on.isoformat(),
-        settled_at=now if seen.settled_at is None else seen.settled_at,
+        settled_at_ms=now if seen.settled_at_ms is None else seen.settled_at_ms,
     )
     paid = evolve(step, record=settled)
-    return paid.then(payments.apply_trigger, "settle", now=now, settled=payment.amount)
+    return paid.then(
+        payments.apply_trigger, "settle", now=now, settled_atomic=payment.amount_atomic
+    )
 
 
 def _return_unsettled(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment]:
@@ -206,20 +210,20 @@ def _return_settled(payment: Payment, seen: BankPayout, *, now: Instant) -> Step
         now=now,
         failure="payout_returned",
         can_retry=True,
-        settled=ZERO,
-        succeeded_at=None,
+        settled_atomic=ZERO,
+        succeeded_at_ms=None,
     )
 
 
 def _take_back(payment: Payment, holder: str, seen: BankPayout, *, now: Instant) -> Step[Payment]:
     payout = require_payout(payment)
-    moved = {holder: -payment.amount, "offramp": payment.amount}
+    moved = {holder: -payment.amount_atomic, "offramp": payment.amount_atomic}
     step = payments.post_to_journal(payment, "payout_returned", payout.key, now=now, **moved)
     returned = _step_payout(
         step.record,
         "return",
-        settled_at=seen.settled_at,
-        returned_at=now if seen.returned_at is None else seen.returned_at,
+        settled_at_ms=seen.settled_at_ms,
+        returned_at_ms=now if seen.returned_at_ms is None else seen.returned_at_ms,
         return_code=seen.return_code,
         failure="payout_returned",
     )
@@ -246,11 +250,11 @@ _VIEWS: Mapping[tuple[str, str], Callable[..., Step[Payment]]] = {
 def next_look_at(payout: Payout, now: Instant) -> Instant | None:
     """When a payout at the bank is checked again; None if it is not checked any more."""
     if payout.status == "submitted":
-        waited = now - (payout.submitted_at or now)
+        waited = now - (payout.submitted_at_ms or now)
         return now + min(max(waited // 4, MIN_LOOK_MS), MAX_LOOK_MS)
-    if payout.status != "settled" or payout.settled_at is None:
+    if payout.status != "settled" or payout.settled_at_ms is None:
         return None
-    waited = now - payout.settled_at
+    waited = now - payout.settled_at_ms
     if waited >= LATE_LOOKS_MS:
         return None
     return now + min(max(waited // 4, MIN_LATE_LOOK_MS), MAX_LATE_LOOK_MS)

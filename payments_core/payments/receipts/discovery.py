@@ -61,8 +61,8 @@ def track_transaction(
             block_hash=block.hash if block else None,
             block_time=block.time if block else None,
             found_in=block.hash if block else None,
-            hinted_until=hinted_until,
-            created_at=now,
+            hinted_until_ms=hinted_until,
+            created_at_ms=now,
         )
         return Decision(None, inserts=(found,), jobs=(job,))
     # Its version rises in any case: a check in progress may have been too early.
@@ -79,10 +79,10 @@ def track_transaction(
             block_hash=block.hash,
             block_time=block.time,
             found_in=block.hash,
-            hinted_until=None,
+            hinted_until_ms=None,
         )
     # A hint is checked less and less often: a found transaction is checked now.
-    is_followed = known.watched and again.hinted_until == known.hinted_until
+    is_followed = known.watched and again.hinted_until_ms == known.hinted_until_ms
     return Decision(None, replaces=(again,), jobs=() if is_followed else (job,))
 
 
@@ -187,7 +187,7 @@ class ReceiptDiscovery:
                 payment = tx.get(Payment, payment_id, for_update=True)
                 if payment is None:
                     return kept
-                kept = Decision(None, replaces=(evolve(payment, updated_at=now),))
+                kept = Decision(None, replaces=(evolve(payment, updated_at_ms=now),))
             if is_ours:
                 id = tracked_transaction_id(payment_id, chain_id, hash)
                 known = tx.get(TrackedTransaction, id, for_update=True)

@@ -65,7 +65,7 @@ class Evaluation:
     proven: tuple[Receipt, ...]
     reorged: tuple[Receipt, ...]
     has_pending_transfer: bool
-    amount: int
+    amount_atomic: int
 
 
 def evaluate(
@@ -170,7 +170,7 @@ def _update_location(
 
 
 def _is_same(receipt: Receipt, log: TransferLog) -> bool:
-    return (receipt.token_address, receipt.sender, receipt.recipient, receipt.amount) == (
+    return (receipt.token_address, receipt.sender, receipt.recipient, receipt.amount_atomic) == (
         log.token_address,
         log.sender,
         log.recipient,
@@ -184,7 +184,7 @@ def _copy_log_fields(receipt: Receipt, observed: ObservedTransaction, log: Trans
         **_token_fields(observed, log),
         sender=log.sender,
         recipient=log.recipient,
-        amount=Atomic(log.amount_atomic),
+        amount_atomic=Atomic(log.amount_atomic),
     )
 
 
@@ -216,9 +216,9 @@ def _new_receipt(
         **_token_fields(observed, log),
         sender=log.sender,
         recipient=log.recipient,
-        amount=Atomic(log.amount_atomic),
+        amount_atomic=Atomic(log.amount_atomic),
         block_number=block.number,
         block_hash=block.hash,
         status=lifecycle.RECEIPT.step(None, "observe").target,
-        observed_at=now,
+        observed_at_ms=now,
     )

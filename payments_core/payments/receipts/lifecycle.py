@@ -37,7 +37,9 @@ RECEIPT = StateMachine(
 def mark_verified(receipt: Receipt, counted: int, now: Instant) -> Step[Receipt]:
     """The receipt proven, and how much of it the release may take."""
     row = RECEIPT.step(receipt.status, "verify")
-    return Step(evolve(receipt, status=row.target, counted=Atomic(counted), verified_at=now))
+    return Step(
+        evolve(receipt, status=row.target, counted_atomic=Atomic(counted), verified_at_ms=now)
+    )
 
 
 def mark_rejected(receipt: Receipt, reason: Reason) -> Step[Receipt]:
@@ -56,6 +58,10 @@ def mark_reorged(receipt: Receipt) -> Step[Receipt]:
     """The receipt of a log that the chain undid; its key is free for it to come back."""
     row = RECEIPT.step(receipt.status, "reorg")
     after = evolve(
-        receipt, status=row.target, counted=Atomic(0), rejection_reason=None, verified_at=None
+        receipt,
+        status=row.target,
+        counted_atomic=Atomic(0),
+        rejection_reason=None,
+        verified_at_ms=None,
     )
     return Step(after)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
 
 from payments_core.chains.judge import Reason as Reason
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.misdirected.record import SentBack
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.networks import Asset, shipped_networks
@@ -49,9 +51,8 @@ class Receipt(Record):
         },
         indexes=(Index("by_payment", key=("payment_id",), order=("observed_at",)),),
         uniques=(Unique("log", ("payment_id", "chain_id", "transaction_hash", "position")),),
-        schema=3,
-        upgrades={1: dict, 2: _pin_noticed_token},
-        oldest_reader=1,
+        schema=4,
+        upgrades={3: _pin_noticed_token},
     )
 
     payment_id: str
@@ -65,16 +66,19 @@ class Receipt(Record):
     decimals: int = 0
     sender: str
     recipient: str
-    amount: Atomic = attrs.field(converter=atomic)
+    amount_atomic: Atomic = attrs.field(converter=atomic)
     block_number: int
     block_hash: str
-    counted: Atomic = attrs.field(default=ZERO, converter=atomic)
+    counted_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     status: str
     rejection_reason: Reason | None = None
-    observed_at: Instant
-    verified_at: Instant | None = None
+    observed_at_ms: Instant
+    verified_at_ms: Instant | None = None
     sent_back: SentBack | None = None
     is_from_contract: bool | None = None
+
+    observed_at: ClassVar[FieldView[datetime]] = instant_view("observed_at_ms")
+    verified_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("verified_at_ms")
 
     @property
     def token(self) -> Asset | None:
@@ -92,7 +96,7 @@ class Receipt(Record):
         return (
             self.status == "rejected"
             and self.rejection_reason in ("wrong_chain", "wrong_token")
-            and self.amount > 0
+            and self.amount_atomic > 0
             and self.token is not None
         )
 
@@ -132,8 +136,8 @@ class TrackedTransaction(Record):
         columns={"payment_id": str, "chain_id": int, "block_number": int},
         indexes=(Index("by_payment", key=("payment_id",)),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),
-        schema=4,
-        upgrades={1: dict, 2: dict, 3: _join_option_id},
+        schema=5,
+        upgrades={3: _join_option_id},
     )
 
     payment_id: str
@@ -141,15 +145,18 @@ class TrackedTransaction(Record):
     transaction_hash: str
     option_id: str | None = None
     is_ours: bool = False
-    hinted_until: Instant | None = None
+    hinted_until_ms: Instant | None = None
     receipt_ids: tuple[str, ...] = ()
     block_number: int | None = None
     block_hash: str | None = None
     block_time: Instant | None = None
     found_in: str | None = None
-    amount: Atomic = attrs.field(default=ZERO, converter=atomic)
+    amount_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     watched: bool = True
-    created_at: Instant
+    created_at_ms: Instant
+
+    hinted_until: ClassVar[FieldView[datetime | None]] = optional_instant_view("hinted_until_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
 
     @property
     def sending_option_id(self) -> str | None:

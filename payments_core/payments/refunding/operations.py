@@ -70,9 +70,9 @@ class PlannedRefund:
     legs: tuple[RefundLeg, ...]
 
     @property
-    def amount(self) -> int:
+    def amount_atomic(self) -> int:
         """The total amount that goes back."""
-        return sum(leg.amount for leg in self.legs)
+        return sum(leg.amount_atomic for leg in self.legs)
 
 
 class Refunds:
@@ -244,7 +244,7 @@ def require_standard_key_for_stranger(
     An address that sent one cent is the sender of that cent only.
     """
     is_sender = all(
-        leg.amount <= plans.own_amount(payment, refundable.share_of(leg.to)) for leg in legs
+        leg.amount_atomic <= plans.own_amount(payment, refundable.share_of(leg.to)) for leg in legs
     )
     if not is_sender:
         require_standard_key(authority.key)
@@ -304,9 +304,9 @@ def start_refunds(
             refund_id,
             source=source,
             recipient=leg.to,
-            amount=leg.amount,
+            amount=leg.amount_atomic,
             now=now,
-            funded_by=payment.release_id if leg.from_offramp else None,
+            funded_by=payment.release_id if leg.from_offramp_atomic else None,
         )
         draft = Refund(
             id=refund_id,
@@ -318,16 +318,16 @@ def start_refunds(
             asset_symbol=payment.asset_symbol,
             token_address=payment.token_address,
             decimals=payment.decimals,
-            from_escrow=leg.from_escrow,
-            from_excess=leg.from_excess,
-            from_recipient=leg.from_recipient,
-            from_offramp=leg.from_offramp,
+            from_escrow_atomic=leg.from_escrow_atomic,
+            from_excess_atomic=leg.from_excess_atomic,
+            from_recipient_atomic=leg.from_recipient_atomic,
+            from_offramp_atomic=leg.from_offramp_atomic,
             destination=leg.to,
             reason=reason,
             outgoing_id=outgoing.id,
-            vault_id=reading.vault.id if leg.from_recipient and reading else None,
-            created_at=now,
-            updated_at=now,
+            vault_id=reading.vault.id if leg.from_recipient_atomic and reading else None,
+            created_at_ms=now,
+            updated_at_ms=now,
         )
         made = lifecycle.create(draft, payment)
         job = send_job(SEND_REFUND, partition, outgoing, now)
@@ -335,7 +335,7 @@ def start_refunds(
         queued = Decision(None, inserts=(outgoing,), jobs=(job,))
         decision = decision.merge(made.as_decision(), queued)
     pending = (*payment.refunding, *(refund.id for refund in refunds))
-    knowing = evolve(payment, refunding=pending, updated_at=now)
+    knowing = evolve(payment, refunding=pending, updated_at_ms=now)
     return Decision(tuple(refunds), replaces=(knowing,)).merge(decision)
 
 
@@ -349,7 +349,7 @@ def _reserve_from_recipient(
     now: Instant,
 ) -> Decision[None]:
     """The total that the recipient's vault reserves for all legs. Raises as `start_refunds`."""
-    amount = sum(leg.from_recipient for leg in legs)
+    amount = sum(leg.from_recipient_atomic for leg in legs)
     if not amount:
         return Decision(None)
     if reading is None:  # the Payment was released meanwhile: ask the recipient's vault
@@ -361,8 +361,8 @@ def _reserve_from_recipient(
 
 def _holder(payment: Payment, leg: RefundLeg, reading: BalanceReading | None) -> Contract | None:
     """The contract that holds the funds, unless that is the recipient's vault."""
-    if leg.from_recipient and reading is not None:
+    if leg.from_recipient_atomic and reading is not None:
         return reading.vault.contract
-    if leg.from_offramp:
+    if leg.from_offramp_atomic:
         return Contract("escrow", OFFRAMP_OWNER, payment.destination.address)
     return payment.escrow

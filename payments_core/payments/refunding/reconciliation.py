@@ -196,7 +196,7 @@ class Reconciliations:
             payout.bank_account_id,
             payout.rail,
             payment.asset,
-            payment.amount,
+            payment.amount_atomic,
         )
 
     def _read_source_balance(

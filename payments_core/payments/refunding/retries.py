@@ -27,7 +27,7 @@ def retry(case: Case) -> Decision[None]:
     if payment.intent == "send":
         return _retry_send(case)
     outgoing = new_release(payment, case.id_sequence.issue("out"), now=case.now)
-    return _start_retry(case, payment, outgoing, payment.releasable)
+    return _start_retry(case, payment, outgoing, payment.releasable_atomic)
 
 
 def _retry_send(case: Case) -> Decision[None]:
@@ -37,7 +37,7 @@ def _retry_send(case: Case) -> Decision[None]:
     assert payment.source is not None
     lock_active_payer(case.tx, case.authority, payment.source.account_id)
     destination = payment.destination
-    spend = Spend(payment.asset, payment.amount, destination.address, destination.account_id)
+    spend = Spend(payment.asset, payment.amount_atomic, destination.address, destination.account_id)
     reservation = reserve_funds(case.tx, reading, spend, now=case.now)
     outgoing = new_transfer(
         case.id_sequence.issue("out"),
@@ -46,17 +46,17 @@ def _retry_send(case: Case) -> Decision[None]:
         payment.id,
         source=reading.vault.contract,
         recipient=destination.address,
-        amount=payment.amount,
+        amount=payment.amount_atomic,
         now=case.now,
         escrow_of=None if payment.payout is None else OFFRAMP_OWNER,
     )
-    source = evolve(payment.source, policy_version=reservation.result, reserved_at=case.now)
+    source = evolve(payment.source, policy_version=reservation.result, reserved_at_ms=case.now)
     drawing = evolve(payment, source=source)
     if case.terms is not None:
         lock_recipient(case.tx, case.terms)
         another = payouts.retry_payout(case.authority.partition, payment, funded_at=None)
         drawing = evolve(drawing, payout=another)
-    return _start_retry(case, drawing, outgoing, payment.amount).merge(reservation)
+    return _start_retry(case, drawing, outgoing, payment.amount_atomic).merge(reservation)
 
 
 def _retry_payout(case: Case) -> Decision[None]:
@@ -77,7 +77,7 @@ def _start_retry(
     case: Case, payment: Payment, outgoing: OutboundTransfer, amount: int
 ) -> Decision[None]:
     step = lifecycle.retry(payment, now=case.now, note=case.note)
-    sending = evolve(step.record, release_id=outgoing.id, released=Atomic(amount))
+    sending = evolve(step.record, release_id=outgoing.id, released_atomic=Atomic(amount))
     job = send_job(SEND_RELEASE, case.authority.partition, outgoing, case.now)
     return (
         evolve(step, record=sending)

@@ -157,7 +157,7 @@ def _reverse_refund(
         payment, refund.id, refund.destination, claimed=refund.claimed, now=now, **refund.sources
     )
     failed = lifecycle.apply_trigger(
-        refund, "reorg", step.record, now=now, failure=reason, claimed=False, succeeded_at=None
+        refund, "reorg", step.record, now=now, failure=reason, claimed=False, succeeded_at_ms=None
     )
     return failed.as_decision().merge(step.as_decision())
 
@@ -165,7 +165,10 @@ def _reverse_refund(
 def _reservation_of_refund(refund: Refund) -> Reservation:
     assert refund.vault_id is not None
     return Reservation(
-        vault_id=refund.vault_id, asset=refund.asset, amount=refund.amount, counted_at=None
+        vault_id=refund.vault_id,
+        asset=refund.asset,
+        amount_atomic=refund.amount_atomic,
+        counted_at_ms=None,
     )
 
 

@@ -71,12 +71,12 @@ def apply_trigger(
     """The refund after `trigger`, with `changes`. Raises InvalidState."""
     row = REFUND.step(refund.status, trigger)
     if row.target == "succeeded":
-        changes["succeeded_at"] = now
+        changes["succeeded_at_ms"] = now
     after = evolve(
         refund,
         status=row.target,
         status_version=refund.status_version + 1,
-        updated_at=now,
+        updated_at_ms=now,
         **changes,
     )
     return Step(after, (_build_event(row.emits, after, payment),) if row.emits else ())
@@ -90,9 +90,9 @@ def payment_trigger(payment: Payment, refund: Refund) -> str:
     books = payment.books
     if refund.purpose == "refund_excess":
         return "refund_excess"
-    from_held = refund.from_escrow + refund.from_excess + refund.from_offramp
-    nothing_held = books.held_amount - from_held <= 0
-    nothing_left = nothing_held and books.recipient - refund.from_recipient <= 0
+    from_held = refund.from_escrow_atomic + refund.from_excess_atomic + refund.from_offramp_atomic
+    nothing_held = books.held_atomic - from_held <= 0
+    nothing_left = nothing_held and books.recipient - refund.from_recipient_atomic <= 0
     wanted = "refund_part"
     if refund.purpose == "reconcile_refund" and nothing_held:
         wanted = "reconcile_refund"
@@ -109,7 +109,7 @@ def _build_event(name: str, refund: Refund, payment: Payment) -> NewEvent:
             "refundId": refund.id,
             "status": refund.status,
             "statusVersion": refund.status_version,
-            "amountAtomic": str(refund.amount),
+            "amountAtomic": str(refund.amount_atomic),
         },
         payment.api_version,
         payment.account_id,

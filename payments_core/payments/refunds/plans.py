@@ -33,15 +33,20 @@ class RefundLeg:
     """One transfer back: to whom, and from which accounts of the books."""
 
     to: str
-    from_escrow: int = 0
-    from_excess: int = 0
-    from_recipient: int = 0
-    from_offramp: int = 0
+    from_escrow_atomic: int = 0
+    from_excess_atomic: int = 0
+    from_recipient_atomic: int = 0
+    from_offramp_atomic: int = 0
 
     @property
-    def amount(self) -> int:
+    def amount_atomic(self) -> int:
         """The amount that goes back."""
-        return self.from_escrow + self.from_excess + self.from_recipient + self.from_offramp
+        return (
+            self.from_escrow_atomic
+            + self.from_excess_atomic
+            + self.from_recipient_atomic
+            + self.from_offramp_atomic
+        )
 
 
 @attrs.frozen
@@ -49,8 +54,8 @@ class SenderShare:
     """The amount that a sender can still claim; `excess` is the overpaid part of it."""
 
     address: str
-    amount: int
-    excess: int
+    amount_atomic: int
+    excess_atomic: int
 
 
 @attrs.frozen
@@ -68,7 +73,7 @@ class Refundable:
     shares: tuple[SenderShare, ...]
 
     @property
-    def held_amount(self) -> int:
+    def held_atomic(self) -> int:
         """The amount in escrow that is not committed to any refund."""
         return self.escrow + self.excess
 
@@ -87,10 +92,10 @@ def compute_refundable(
     Only the `payable` senders have a share, by default all: others are unknown.
     """
     under_way = [refund for refund in refunds if refund.status in PENDING]
-    escrow = payment.books.escrow - sum(refund.from_escrow for refund in under_way)
-    excess = payment.books.excess - sum(refund.from_excess for refund in under_way)
-    recipient = payment.books.recipient - sum(refund.from_recipient for refund in under_way)
-    promised = sum(refund.amount for refund in under_way)
+    escrow = payment.books.escrow - sum(refund.from_escrow_atomic for refund in under_way)
+    excess = payment.books.excess - sum(refund.from_excess_atomic for refund in under_way)
+    recipient = payment.books.recipient - sum(refund.from_recipient_atomic for refund in under_way)
+    promised = sum(refund.amount_atomic for refund in under_way)
     held = max(0, escrow + excess)
     excess = min(max(0, excess), held)
     if payment.status in (*FUNDS_PAID_OUT, "refunded"):  # no release will ever take it
@@ -104,15 +109,15 @@ def compute_refundable(
         held - excess,
         excess,
         max(0, recipient),
-        max(0, payment.received - payment.refunded - promised),
-        tuple(share for share in shares if share.amount > 0),
+        max(0, payment.received_atomic - payment.refunded_atomic - promised),
+        tuple(share for share in shares if share.amount_atomic > 0),
     )
 
 
 def _compute_share(paid: PayerTotal, under_way: Sequence[Refund]) -> SenderShare:
     its = [refund for refund in under_way if refund.destination == paid.address]
-    amount = paid.amount - sum(refund.amount for refund in its)
-    excess = paid.excess - sum(refund.from_excess for refund in its)
+    amount = paid.amount_atomic - sum(refund.amount_atomic for refund in its)
+    excess = paid.excess_atomic - sum(refund.from_excess_atomic for refund in its)
     return SenderShare(paid.address, amount, min(max(0, excess), max(0, amount)))
 
 
@@ -140,12 +145,14 @@ def plan_refund(
     """
     maximum = _require_refundable(payment, refundable, amount)
     share = _choose_share(payment, refundable, amount, destination)
-    own = own_amount(payment, share) if share.amount else maximum  # a stranger may get any part
+    own = (
+        own_amount(payment, share) if share.amount_atomic else maximum
+    )  # a stranger may get any part
     wanted = min(maximum, own) if amount is None else amount
     if not wanted:
         raise _amount_out_of_range(payment, 0)
     if payment.status in FUNDS_PAID_OUT:
-        return RefundLeg(to=share.address, from_recipient=wanted)
+        return RefundLeg(to=share.address, from_recipient_atomic=wanted)
     return _new_leg_from_held(refundable, share, wanted)
 
 
@@ -154,7 +161,7 @@ def _require_refundable(payment: Payment, refundable: Refundable, amount: int | 
     if payment.intent == "send":
         raise InvalidState("payment", payment.status, "refund")
     if payment.status in FUNDS_IN_ESCROW and payment.release_id is None:
-        maximum = refundable.held_amount
+        maximum = refundable.held_atomic
     elif payment.status in FUNDS_PAID_OUT and payment.destination.account_id is not None:
         maximum = min(refundable.recipient, refundable.received)
     elif payment.status in FUNDS_PAID_OUT:
@@ -185,8 +192,10 @@ def _split_refund(
         raise ValidationFailed.at("destination", "is required: the largest senders sent less")
     parts = tuple(zip(shares, _divide(wanted, owns), strict=True))
     if payment.status not in FUNDS_PAID_OUT:
-        return tuple(leg for leg in _plan_held_legs(refundable, parts) if leg.amount)
-    return tuple(RefundLeg(to=share.address, from_recipient=part) for share, part in parts if part)
+        return tuple(leg for leg in _plan_held_legs(refundable, parts) if leg.amount_atomic)
+    return tuple(
+        RefundLeg(to=share.address, from_recipient_atomic=part) for share, part in parts if part
+    )
 
 
 def _divide(amount: int, among: Sequence[int]) -> list[int]:
@@ -209,7 +218,11 @@ def _amount_out_of_range(payment: Payment, maximum: int) -> AmountOutOfRange:
 
 def own_amount(payment: Payment, share: SenderShare) -> int:
     """The sender's share of a refund: the recipient's vault has none of the excess."""
-    return share.amount - share.excess if payment.status in FUNDS_PAID_OUT else share.amount
+    return (
+        share.amount_atomic - share.excess_atomic
+        if payment.status in FUNDS_PAID_OUT
+        else share.amount_atomic
+    )
 
 
 def plan_all_held(refundable: Refundable, to: str | None = None) -> tuple[RefundLeg, ...]:
@@ -218,14 +231,18 @@ def plan_all_held(refundable: Refundable, to: str | None = None) -> tuple[Refund
     Funds of unknown senders stay; they can be refunded to a named destination. Raises
     ReconciliationActionNotAllowed.
     """
-    if not refundable.held_amount:
+    if not refundable.held_atomic:
         raise ReconciliationActionNotAllowed("refund", "no funds are held")
     if to is not None:
-        return (RefundLeg(to=to, from_escrow=refundable.escrow, from_excess=refundable.excess),)
+        return (
+            RefundLeg(
+                to=to, from_escrow_atomic=refundable.escrow, from_excess_atomic=refundable.excess
+            ),
+        )
     _require_enough(
-        sum(share.amount for share in refundable.shares), refundable.held_amount, "refund"
+        sum(share.amount_atomic for share in refundable.shares), refundable.held_atomic, "refund"
     )
-    parts = [(share, share.amount) for share in _take_largest(refundable.shares)]
+    parts = [(share, share.amount_atomic) for share in _take_largest(refundable.shares)]
     return _require_any(_plan_held_legs(refundable, parts), "refund")
 
 
@@ -236,7 +253,7 @@ def plan_unpaid_payout(payment: Payment) -> tuple[RefundLeg, ...]:
     """
     if payment.books.offramp <= 0 or payment.source is None:
         raise ReconciliationActionNotAllowed("refund", "no funds are held")
-    return (RefundLeg(to=payment.source.address, from_offramp=payment.books.offramp),)
+    return (RefundLeg(to=payment.source.address, from_offramp_atomic=payment.books.offramp),)
 
 
 def plan_excess(refundable: Refundable, to: str | None = None) -> tuple[RefundLeg, ...]:
@@ -247,14 +264,14 @@ def plan_excess(refundable: Refundable, to: str | None = None) -> tuple[RefundLe
     if not refundable.excess:
         raise ReconciliationActionNotAllowed("refund_excess", "the Payment has no excess")
     if to is not None:
-        return (RefundLeg(to=to, from_excess=refundable.excess),)
+        return (RefundLeg(to=to, from_excess_atomic=refundable.excess),)
     _require_enough(
-        sum(share.excess for share in refundable.shares), refundable.excess, "refund_excess"
+        sum(share.excess_atomic for share in refundable.shares), refundable.excess, "refund_excess"
     )
     legs, excess = [], refundable.excess
     for share in _take_largest(refundable.shares):
-        amount = min(share.excess, excess)
-        legs.append(RefundLeg(to=share.address, from_excess=amount))
+        amount = min(share.excess_atomic, excess)
+        legs.append(RefundLeg(to=share.address, from_excess_atomic=amount))
         excess -= amount
     return _require_any(legs, "refund_excess")
 
@@ -287,8 +304,8 @@ def _plan_held_legs(
         leg = _new_leg_from_held(refundable, share, amount)
         refundable = evolve(
             refundable,
-            escrow=refundable.escrow - leg.from_escrow,
-            excess=refundable.excess - leg.from_excess,
+            escrow=refundable.escrow - leg.from_escrow_atomic,
+            excess=refundable.excess - leg.from_excess_atomic,
         )
         legs.append(leg)
     return legs
@@ -296,14 +313,16 @@ def _plan_held_legs(
 
 def _new_leg_from_held(refundable: Refundable, share: SenderShare, amount: int) -> RefundLeg:
     """From the held funds: first this sender's excess, then escrow, then other excess."""
-    too_much = min(share.excess, refundable.excess, amount)
+    too_much = min(share.excess_atomic, refundable.excess, amount)
     from_escrow = min(amount - too_much, refundable.escrow)
-    return RefundLeg(to=share.address, from_escrow=from_escrow, from_excess=amount - from_escrow)
+    return RefundLeg(
+        to=share.address, from_escrow_atomic=from_escrow, from_excess_atomic=amount - from_escrow
+    )
 
 
 def _take_largest(shares: Sequence[SenderShare]) -> Sequence[SenderShare]:
     """The largest, in the given order: dust delays no real payer."""
-    kept = sorted(shares, key=lambda share: share.amount, reverse=True)[:MAX_LEGS]
+    kept = sorted(shares, key=lambda share: share.amount_atomic, reverse=True)[:MAX_LEGS]
     return [share for share in shares if share in kept]
 
 
@@ -320,7 +339,7 @@ def _require_enough(owed: int, there: int, action: str) -> None:
 
 def _require_any(legs: Sequence[RefundLeg], action: str) -> tuple[RefundLeg, ...]:
     """The parts that are not empty; there is at least one."""
-    some = tuple(leg for leg in legs if leg.amount)
+    some = tuple(leg for leg in legs if leg.amount_atomic)
     if not some:
         raise ReconciliationActionNotAllowed(action, "no sender is known; give a destination")
     return some

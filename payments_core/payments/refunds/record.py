@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar, Literal
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, amount_view, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.networks import Asset, pin_token
 from payments_core.storage.records import Collection, Index, Record
@@ -38,9 +40,8 @@ class Refund(Record):
             Index("by_payment", key=("payment_id",), order=("created_at",), descending=True),
             Index("by_destination", key=("destination",), order=("created_at",), descending=True),
         ),
-        schema=3,
-        upgrades={1: dict, 2: pin_token},
-        oldest_reader=1,
+        schema=4,
+        upgrades={3: pin_token},
     )
 
     payment_id: str
@@ -51,10 +52,10 @@ class Refund(Record):
     asset_symbol: str
     token_address: str
     decimals: int
-    from_escrow: Atomic = attrs.field(default=ZERO, converter=atomic)
-    from_excess: Atomic = attrs.field(default=ZERO, converter=atomic)
-    from_recipient: Atomic = attrs.field(default=ZERO, converter=atomic)
-    from_offramp: Atomic = attrs.field(default=ZERO, converter=atomic)
+    from_escrow_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
+    from_excess_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
+    from_recipient_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
+    from_offramp_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     destination: str
     reason: str | None = None
     outgoing_id: str
@@ -62,23 +63,33 @@ class Refund(Record):
     transaction_hash: str | None = None
     failure: str | None = None
     claimed: bool = False
-    created_at: Instant
-    updated_at: Instant
-    succeeded_at: Instant | None = None
+    created_at_ms: Instant
+    updated_at_ms: Instant
+    succeeded_at_ms: Instant | None = None
+
+    amount: ClassVar[FieldView[str]] = amount_view("amount_atomic")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
+    succeeded_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("succeeded_at_ms")
 
     @property
-    def amount(self) -> int:
+    def amount_atomic(self) -> int:
         """The amount that goes back."""
-        return self.from_escrow + self.from_excess + self.from_recipient + self.from_offramp
+        return (
+            self.from_escrow_atomic
+            + self.from_excess_atomic
+            + self.from_recipient_atomic
+            + self.from_offramp_atomic
+        )
 
     @property
     def sources(self) -> dict[str, int]:
         """The amount taken from each account of the books."""
         parts = {
-            "escrow": self.from_escrow,
-            "excess": self.from_excess,
-            "recipient": self.from_recipient,
-            "offramp": self.from_offramp,
+            "escrow": self.from_escrow_atomic,
+            "excess": self.from_excess_atomic,
+            "recipient": self.from_recipient_atomic,
+            "offramp": self.from_offramp_atomic,
         }
         return {name: amount for name, amount in parts.items() if amount}
 

@@ -29,7 +29,7 @@ def withdraw_unfunded_refunds(
     for refund_id in step.record.refunding:
         refund = tx.get(Refund, refund_id, for_update=True)
         assert refund is not None, f"no refund {refund_id}"
-        if not refund.from_offramp or refund.status != "created":
+        if not refund.from_offramp_atomic or refund.status != "created":
             continue
         stopped = withdraw_unsigned(lock_transfer(tx, refund.outgoing_id))
         if stopped is None:

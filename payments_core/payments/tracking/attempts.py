@@ -43,8 +43,8 @@ def confirm_operation(
     confirmed = _note_chain_state(case, attempt.operation, payment).then(
         funding.apply_trigger, "confirm", payment, now=case.now, transaction_hash=hash
     )
-    paid = attempt.option.paid + verified_amount(evaluation)
-    succeeded = options.apply_trigger(attempt.option, "verify", now=case.now, paid=paid)
+    paid = attempt.option.paid_atomic + verified_amount(evaluation)
+    succeeded = options.apply_trigger(attempt.option, "verify", now=case.now, paid_atomic=paid)
     reservation = reservation_of_operation(confirmed.record, payment)
     return confirmed.as_decision().merge(
         succeeded.as_decision(),
@@ -71,7 +71,7 @@ def _note_chain_state(
 def verified_amount(evaluation: Evaluation) -> int:
     """The amount that the transaction has proven, now or at an earlier look."""
     verified = [receipt for receipt in evaluation.receipts if receipt.status == "verified"]
-    return sum(receipt.amount for receipt in (*verified, *evaluation.proven))
+    return sum(receipt.amount_atomic for receipt in (*verified, *evaluation.proven))
 
 
 def fail_operation(

@@ -91,7 +91,7 @@ def _choose_option(
 
 def _verified_amount(receipts: Sequence[Receipt], option: PaymentOption) -> int:
     own = (receipt for receipt in receipts if receipt.option_id == option.id)
-    return sum(receipt.amount for receipt in own if receipt.status == "verified")
+    return sum(receipt.amount_atomic for receipt in own if receipt.status == "verified")
 
 
 # Hints.
@@ -99,7 +99,7 @@ def _verified_amount(receipts: Sequence[Receipt], option: PaymentOption) -> int:
 
 def is_only_hint(tracked: TrackedTransaction, evaluation: Evaluation) -> bool:
     """Whether only a payer reported the transaction, and it brings the Payment nothing yet."""
-    return tracked.hinted_until is not None and not tracked.is_ours and not evaluation.receipts
+    return tracked.hinted_until_ms is not None and not tracked.is_ours and not evaluation.receipts
 
 
 def recheck_hint(
@@ -110,8 +110,10 @@ def recheck_hint(
     In a block without a transfer to the escrow it is dropped: a scan sees any later
     change. So an invented transaction is looked for only about a dozen times.
     """
-    assert tracked.hinted_until is not None
-    if observed.block is None and now < tracked.hinted_until:
-        waited_ms = min(abs(now - tracked.created_at), HINT_TTL_MS)  # the clock may have been ahead
+    assert tracked.hinted_until_ms is not None
+    if observed.block is None and now < tracked.hinted_until_ms:
+        waited_ms = min(
+            abs(now - tracked.created_at_ms), HINT_TTL_MS
+        )  # the clock may have been ahead
         return Decision(None, next_run_at=now + max(POLL_MS, waited_ms))
     return Decision(None, replaces=(evolve(tracked, watched=False),))

@@ -87,7 +87,7 @@ class Case:
             and self.live is None
             and self.tracked.chain_id == self.payment.chain_id
             and self.observation.observed.block is not None
-            and self.paid_at > self.payment.expires_at
+            and self.paid_at > self.payment.expires_at_ms
         )
 
 

@@ -62,9 +62,9 @@ def apply_receipts(case: Case, evaluation: Evaluation) -> ReceiptEffects:
         step = step.then(payments.add_pending_transfer, brought_by, now=now)
     receipts = {receipt.id: receipt for receipt in evaluation.receipts}
     for receipt in evaluation.proven:
-        before = step.record.counted
+        before = step.record.counted_atomic
         step = step.then(payments.apply_receipt, receipt, brought_by, now=now, paid_at=case.paid_at)
-        kept = step.record.counted - before
+        kept = step.record.counted_atomic - before
         receipts[receipt.id] = lifecycle.mark_verified(receipt, kept, now).record
     marked = tuple(_mark_sender(receipt, case.observation) for receipt in receipts.values())
     after, unfunded = withdraw_unfunded(case.tx, case.receipts, marked)
@@ -85,6 +85,6 @@ def _try_cancel_release(
     """The release that misses this receipt, withdrawn; None if it cannot be or need not be."""
     if payment.status not in ("accepted", "executing"):
         return None
-    if payment.release_id is None or not receipt.counted:
+    if payment.release_id is None or not receipt.counted_atomic:
         return None
     return withdraw_unsigned(lock_row(tx, OutboundTransfer, payment.release_id))

@@ -162,7 +162,7 @@ def apply_observation(
         tracked,
         counted.receipts,
         observation.observed,
-        evaluation.amount,
+        evaluation.amount_atomic,
         watched=next_run_at is not None,
     )
     base = Decision(None, next_run_at=next_run_at).merge(
@@ -262,7 +262,7 @@ def _update_tracked(
         block_number=block.number if block else tracked.block_number,
         block_hash=block.hash if block else None,
         block_time=block.time if block else None,
-        amount=Atomic(amount),
+        amount_atomic=Atomic(amount),
         watched=watched,
     )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.field_views import FieldView, instant_view
 from payments_core.money import Atomic, atomic
 from payments_core.storage.records import Collection, Record
 
@@ -15,13 +17,13 @@ from payments_core.storage.records import Collection, Record
 class SimulatedRoute(Record):
     """An order that the router has taken; the id is its key. Assets are `chainId/symbol`."""
 
-    collection: ClassVar[Collection] = Collection("simulated_routes")
+    collection: ClassVar[Collection] = Collection("simulated_routes", schema=2)
 
     source: str
     destination: str
-    amount: Atomic = attrs.field(converter=atomic)
-    expected: Atomic = attrs.field(converter=atomic)
-    minimum: Atomic = attrs.field(converter=atomic)
+    amount_atomic: Atomic = attrs.field(converter=atomic)
+    expected_atomic: Atomic = attrs.field(converter=atomic)
+    minimum_atomic: Atomic = attrs.field(converter=atomic)
     recipient: str
     return_to: str
     address: str
@@ -34,8 +36,10 @@ class SimulatedExchange(Record):
     The router pays at `due_at`: to the recipient, or back if it `returns`.
     """
 
-    collection: ClassVar[Collection] = Collection("simulated_exchanges")
+    collection: ClassVar[Collection] = Collection("simulated_exchanges", schema=2)
 
-    amount: Atomic = attrs.field(converter=atomic)
-    due_at: Instant
+    amount_atomic: Atomic = attrs.field(converter=atomic)
+    due_at_ms: Instant
     returns: bool = False
+
+    due_at: ClassVar[FieldView[datetime]] = instant_view("due_at_ms")

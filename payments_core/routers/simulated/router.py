@@ -117,18 +117,22 @@ class SimulatedRouter:
             raise RouteRefused("no order has this key")
         if exchange is None:
             exchange = self._begin(id, route, payment_hash)
-        if exchange is None or self._clock.now() < exchange.due_at:
+        if exchange is None or self._clock.now() < exchange.due_at_ms:
             return WAITING
         name = f"route/{id}"
         if exchange.returns:
             asset = self._find_asset(route.source)
             hash = self._chains[asset.chain_id].transfer(
-                asset.address, route.address, route.return_to, exchange.amount, name
+                asset.address, route.address, route.return_to, exchange.amount_atomic, name
             )
             return RouteProgress(state="returned", transaction_hash=hash)
         asset = self._find_asset(route.destination)
         hash = self._chains[asset.chain_id].transfer(
-            asset.address, None, route.recipient, _delivered_amount(route, exchange.amount), name
+            asset.address,
+            None,
+            route.recipient,
+            _delivered_amount(route, exchange.amount_atomic),
+            name,
         )
         return RouteProgress(state="delivered", transaction_hash=hash)
 
@@ -147,8 +151,8 @@ class SimulatedRouter:
             return None
         made = SimulatedExchange(
             id=id,
-            amount=Atomic(paid),
-            due_at=self._clock.now() + TAKES_MS,
+            amount_atomic=Atomic(paid),
+            due_at_ms=self._clock.now() + TAKES_MS,
             returns=self._fails("return"),
         )
 
@@ -179,9 +183,9 @@ def _book(order: RouteOrder) -> SimulatedRoute:
         id=order.key,
         source=order.source.id,
         destination=order.destination.id,
-        amount=Atomic(order.amount_atomic),
-        expected=Atomic(order.expected_atomic),
-        minimum=Atomic(order.minimum_atomic),
+        amount_atomic=Atomic(order.amount_atomic),
+        expected_atomic=Atomic(order.expected_atomic),
+        minimum_atomic=Atomic(order.minimum_atomic),
         recipient=order.recipient,
         return_to=order.return_to,
         address=encode_checksum_address(digest[:20]),
@@ -190,13 +194,13 @@ def _book(order: RouteOrder) -> SimulatedRoute:
 
 def _terms(route: SimulatedRoute) -> tuple[object, ...]:
     return (
-        route.source, route.destination, route.amount, route.expected, route.minimum,
-        route.recipient, route.return_to,
+        route.source, route.destination, route.amount_atomic, route.expected_atomic,
+        route.minimum_atomic, route.recipient, route.return_to,
     )  # fmt: skip
 
 
 def _delivered_amount(route: SimulatedRoute, paid: int) -> int:
     """The recipient's amount for a payment: midway between the expected and the minimum."""
-    expected = route.expected * paid // route.amount
-    minimum = route.minimum * paid // route.amount
+    expected = route.expected_atomic * paid // route.amount_atomic
+    minimum = route.minimum_atomic * paid // route.amount_atomic
     return expected - (expected - minimum) // 2

@@ -63,7 +63,7 @@ class PipelinedConnection:
         self._response_timeout_ms = response_timeout_ms
         self._waits = waits
         self.made_at: float = time.monotonic()
-        self.used_at: float = self.made_at
+        self.used_at_ms: float = self.made_at
         self._pgconn = connection.pgconn
         self._prepares = prepares
         self._names: dict[str, bytes] = {}

@@ -80,13 +80,13 @@ class ConnectionPool:
 
     def release(self, pipeline: PipelinedConnection) -> None:
         """Keep it for the next caller, unless it has ended."""
-        pipeline.used_at = time.monotonic()
+        pipeline.used_at_ms = time.monotonic()
         permit, pipeline.permit = pipeline.permit, None
         with self._lock:
             keeps = not self._closed and pipeline.is_free
             if keeps:
                 self._idle.append(pipeline)
-            old = self._pop_outdated(pipeline.used_at)
+            old = self._pop_outdated(pipeline.used_at_ms)
             self._pass_on(permit)
         if not keeps:
             old.append(pipeline)
@@ -203,7 +203,7 @@ class ConnectionPool:
     def _pop_outdated(self, now: float) -> list[PipelinedConnection]:
         """Remove and return the connections that nobody has needed for long."""
         old = []
-        while self._idle and now - self._idle[0].used_at > MAX_IDLE_S:
+        while self._idle and now - self._idle[0].used_at_ms > MAX_IDLE_S:
             old.append(self._idle.popleft())
         return old
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
+from payments_core.field_views import viewed_fields
 from payments_core.storage import documents
 from payments_core.storage.records import Collection, Record, Value
 
@@ -72,8 +73,11 @@ def _find_changed_columns(
 
     The old values are not verified: the record may be replaced because they are wrong.
     """
+    fields = viewed_fields(type(before))
     named = zip(collection.columns, values, strict=True)
-    return [name for name, value in named if getattr(before, name, _UNKNOWN) != value]
+    return [
+        name for name, value in named if getattr(before, fields.get(name, name), _UNKNOWN) != value
+    ]
 
 
 @lru_cache(maxsize=2048)

@@ -258,7 +258,7 @@ def seal_secret(key_ring: KeyRing, endpoint_id: str, secret: str) -> str:
 def open_secrets(key_ring: KeyRing, endpoint: Endpoint) -> list[tuple[str, Instant]]:
     """The secrets of an endpoint, newest first, each with its expiry. Raises SealBroken."""
     older = [
-        (_open_sealed(key_ring, endpoint.id, item.sealed), item.until)
+        (_open_sealed(key_ring, endpoint.id, item.sealed), item.until_ms)
         for item in endpoint.older_secrets
     ]
     return [(open_secret(key_ring, endpoint), NEVER), *older]

@@ -358,7 +358,7 @@ def _lock_delivered_before(
     late = [
         (event.id, endpoint.id)
         for event, endpoint in pairs
-        if event.created_at < now - LATE_FAN_OUT_MS
+        if event.created_at_ms < now - LATE_FAN_OUT_MS
     ]
     return lock_delivered(tx, late) if late else frozenset()
 
@@ -370,7 +370,7 @@ def encode_envelope(event: Event, versions: Versions) -> str:
             "id": event.id,
             "name": event.name,
             "apiVersion": event.api_version,
-            "createdAt": format_iso(event.created_at),
+            "createdAt": format_iso(event.created_at_ms),
             "payload": render_payload(event, versions),
         }
     ).decode()

@@ -123,7 +123,7 @@ def _read_missed(
     meant = [
         event
         for event in page.records
-        if event.created_at <= asked_at + MAX_CLOCK_SKEW_MS and is_recipient(event, endpoint)
+        if event.created_at_ms <= asked_at + MAX_CLOCK_SKEW_MS and is_recipient(event, endpoint)
     ]
     ids = {event.id: delivery_id(event.id, endpoint_id) for event in meant}
     stored = snapshot.get_many(Delivery, list(ids.values()))
@@ -141,7 +141,7 @@ def _is_missed(delivery: Delivery, asked_at: Instant) -> bool:
     if delivery.status == "delivered":
         return False
     # A delivery that changed since was sent by this recovery, or tried after its request.
-    return delivery.updated_at <= asked_at + MAX_CLOCK_SKEW_MS
+    return delivery.updated_at_ms <= asked_at + MAX_CLOCK_SKEW_MS
 
 
 def _revive_pending(
@@ -160,7 +160,7 @@ def _revive_pending(
     if delivery.version != seen.version:
         return None
     require_active_subscriber(endpoint, delivery.event_name)
-    kept = evolve(delivery, endpoint_revision=endpoint.revision, updated_at=now)
+    kept = evolve(delivery, endpoint_revision=endpoint.revision, updated_at_ms=now)
     return Decision(kept, holds=(endpoint,), replaces=(kept,))
 
 

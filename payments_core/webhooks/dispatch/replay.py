@@ -6,12 +6,13 @@ A resent event keeps its event id, delivery id and body, by which receivers reco
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from datetime import datetime
+from typing import ClassVar, Literal
 
 import attrs
 from msgspec import UNSET, UnsetType
 
-from payments_core.clock import DAY, SECOND, Instant
+from payments_core.clock import DAY, SECOND, Instant, from_datetime
 from payments_core.contracts.versions import Versions
 from payments_core.engine.decision import Decision, NewJob, lock_shared
 from payments_core.engine.events import TEST, Event, EventName
@@ -20,6 +21,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
 from payments_core.evolve import evolve
+from payments_core.field_views import FieldView, instant_view
 from payments_core.payments.record import Payment
 from payments_core.storage.jobs import Job
 from payments_core.storage.newest import find_newest, where_matches
@@ -57,7 +59,9 @@ class Recovery:
     """A recovery in progress."""
 
     endpoint_id: str
-    since: Instant
+    since_ms: Instant
+
+    since: ClassVar[FieldView[datetime]] = instant_view("since_ms")
 
 
 @attrs.frozen
@@ -89,8 +93,8 @@ class WebhookEvents:
         *,
         account_id: str | None = None,
         name: EventName | None = None,
-        created_after: Instant | None = None,
-        created_before: Instant | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
         after: Position | None = None,
         limit: PageLimit = 50,
     ) -> Page[Event]:
@@ -145,7 +149,7 @@ class WebhookEvents:
         Events have no index by Payment: those of its lifetime are searched, but no more than
         MAX_EVENTS_LOOKED_AT.
         """
-        end = payment.updated_at + MAX_CLOCK_SKEW_MS
+        end = payment.updated_at_ms + MAX_CLOCK_SKEW_MS
 
         def load(snapshot: Snapshot) -> PaymentEvents:
             found: list[Event] = []
@@ -154,8 +158,8 @@ class WebhookEvents:
                 page = snapshot.find(Event, "newest", after=after, limit=100, skip_damaged=True)
                 found += [one for one in page.records if one.payload.get("paymentId") == payment.id]
                 after = page.next
-                oldest = page.records[-1].created_at if page.records else end
-                if after is None or oldest < payment.created_at:
+                oldest = page.records[-1].created_at_ms if page.records else end
+                if after is None or oldest < payment.created_at_ms:
                     return PaymentEvents(_sort(found), is_complete=True)
             return PaymentEvents(_sort(found), is_complete=False)
 
@@ -178,7 +182,7 @@ class WebhookEvents:
                 id=id_sequence.issue("evt"),
                 name=TEST,
                 api_version=authority.api_version,
-                created_at=now,
+                created_at_ms=now,
                 payload={"webhookId": endpoint.id},
             )
             body = encode_envelope(event, self._versions)
@@ -248,7 +252,7 @@ class WebhookEvents:
         self,
         authority: Authority,
         endpoint_id: str,
-        since: Instant,
+        since: datetime,
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> Recovery:
@@ -257,13 +261,12 @@ class WebhookEvents:
         A job does it, oldest event first. `since` is at most 30 days ago. Raises NotFound,
         ValidationFailed, and ResourceConflict if the endpoint is not active.
         """
-        if type(since) is not int:
-            raise ValidationFailed.at("since", "must be an integer")
         self._committer.replay(authority, idempotency_key)  # before `since` has become too old
         now = self._clock.now()
-        if since > now:
+        since_ms = from_datetime(since)
+        if since_ms > now:
             raise ValidationFailed.at("since", "must not be in the future")
-        if since < now - MAX_RECOVERY_DAYS * DAY:
+        if since_ms < now - MAX_RECOVERY_DAYS * DAY:
             raise ValidationFailed.at("since", f"must be at most {MAX_RECOVERY_DAYS} days ago")
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Recovery]:
@@ -274,10 +277,10 @@ class WebhookEvents:
                 )
             at = self._clock.now()
             return Decision(
-                Recovery(endpoint.id, since),
+                Recovery(endpoint.id, since_ms),
                 holds=(endpoint,),
                 inserts=(_console_action(id_sequence, endpoint.id, "recover", at),),
-                jobs=(recovery_job(endpoint.id, (since, ""), asked_at=at, now=at),),
+                jobs=(recovery_job(endpoint.id, (since_ms, ""), asked_at=at, now=at),),
             )
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
@@ -285,12 +288,11 @@ class WebhookEvents:
 
 def _sort(events: Sequence[Event]) -> tuple[Event, ...]:
     """The oldest first. Ids of one millisecond have any order, versions of a status do not."""
-    return tuple(
-        sorted(
-            events,
-            key=lambda event: (event.created_at, event.payload.get("statusVersion", 0), event.id),
-        )
-    )
+
+    def order(event: Event) -> tuple[Instant, int, str]:
+        return event.created_at_ms, event.payload.get("statusVersion", 0), event.id
+
+    return tuple(sorted(events, key=order))
 
 
 def recovery_job(
@@ -325,7 +327,7 @@ def decide_resend(
     if delivery is None:
         made = new_delivery(event, endpoint, encode_envelope(event, versions), now=now)
         # Of an earlier one, which is deleted, a worker may still hold a job of the first rounds.
-        made = evolve(made, round=1 + max(0, now - event.created_at))
+        made = evolve(made, round=1 + max(0, now - event.created_at_ms))
         return Decision(made, holds=(endpoint,), inserts=(made, attempt_job(made, mode, now=now)))
     if seen is None or delivery.job_id != seen.job_id:
         raise ResourceConflict("Another request has just sent this delivery.")
@@ -412,5 +414,5 @@ def _console_action(
     now: Instant,
 ) -> ConsoleAction:
     return ConsoleAction(
-        id=id_sequence.issue("webhook_action"), subject=subject, action=action, created_at=now
+        id=id_sequence.issue("webhook_action"), subject=subject, action=action, created_at_ms=now
     )

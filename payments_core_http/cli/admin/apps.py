@@ -68,6 +68,6 @@ def _render_app(app: App) -> dict[str, Any]:
         "appId": app.id,
         "name": app.name,
         "partnerId": app.partner_id,
-        "createdAt": format_time(app.created_at),
+        "createdAt": format_time(app.created_at_ms),
         **{f"{mode}EnvironmentId": app.environments.get(mode) for mode in MODES},
     }

@@ -147,5 +147,5 @@ def _render_repair(place: DamagedRow, before: RecordRow, repair: RowRepair) -> d
         **_render_row(place, before),
         "repairId": repair.id,
         "action": repair.action,
-        "at": format_time(repair.created_at),
+        "at": format_time(repair.created_at_ms),
     }

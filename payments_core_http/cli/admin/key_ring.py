@@ -113,5 +113,5 @@ def _render_dependent_key(key: KeyOnOldDigest) -> dict[str, Any]:
         "name": key.name,
         "kind": key.kind,
         "masterKey": key.master_key,
-        "lastUsedAt": format_time(key.last_used_at),
+        "lastUsedAt": format_time(key.last_used_at_ms),
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import click
 
-from payments_core.clock import DAY
+from payments_core.clock import to_datetime
 from payments_core.credentials.secrets import SecretKind
 from payments_core.service import PaymentsService
 from payments_core.tenants.queries import load_key_uses
@@ -56,8 +57,8 @@ def create(
         raise click.UsageError("A publishable key has no scopes.")
     kind: SecretKind = "publishable" if publishable else "restricted" if scopes else "standard"
     found = find_environment(service, mode, environment)
-    now = service.parts.ports.clock.now()
-    expires_at = None if expires_in_days is None else now + expires_in_days * DAY
+    now = to_datetime(service.parts.ports.clock.now())
+    expires_at = None if expires_in_days is None else now + timedelta(days=expires_in_days)
     key, secret = service.tenants.create_key(
         found.id, kind, name, scopes=scopes, expires_at=expires_at
     )
@@ -92,8 +93,8 @@ def _render_key(key: Key, last_used_at: int | None) -> dict[str, Any]:
         "kind": key.kind,
         "name": key.name,
         "scopes": list(key.scopes),
-        "createdAt": format_time(key.created_at),
+        "createdAt": format_time(key.created_at_ms),
         "lastUsedAt": format_time(last_used_at),
-        "expiresAt": format_time(key.expires_at),
-        "revokedAt": format_time(key.revoked_at),
+        "expiresAt": format_time(key.expires_at_ms),
+        "revokedAt": format_time(key.revoked_at_ms),
     }

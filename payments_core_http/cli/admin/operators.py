@@ -62,6 +62,6 @@ def _render_operator(operator: Operator) -> dict[str, Any]:
         "username": operator.username,
         "mode": operator.mode,
         "environmentId": operator.environment_id,
-        "createdAt": format_time(operator.created_at),
-        "passwordSetAt": format_time(operator.password_set_at),
+        "createdAt": format_time(operator.created_at_ms),
+        "passwordSetAt": format_time(operator.password_set_at_ms),
     }

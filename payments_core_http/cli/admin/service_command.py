@@ -128,7 +128,7 @@ def render_storage_use(environment: Environment) -> dict[str, Any]:
     """What an environment stores, and may store; null before the first count."""
     return {
         "storedBytes": environment.stored_bytes,
-        "countedAt": format_time(environment.counted_at),
+        "countedAt": format_time(environment.counted_at_ms),
         "storageLimitBytes": environment.effective_storage_limit_bytes,
     }
 

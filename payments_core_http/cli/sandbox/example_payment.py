@@ -34,7 +34,7 @@ def open_example(service: PaymentsService, environment_id: str) -> str | None:
             for found in newest.records
             if found.payment.reference == REFERENCE
             and found.payment.status == "awaiting_payment"
-            and found.payment.expires_at > until
+            and found.payment.expires_at_ms > until
         )
         payment = (
             next(waiting, None) or service.acting_as(authority).payments.receive(_EXAMPLE).payment

@@ -219,7 +219,7 @@ def money_account(details: AccountDetails) -> MoneyAccountView:
         kycProviderToken=account.verification_id,
         preferredSettlementChain=settlement.chain_id if settlement else None,
         preferredSettlementToken=settlement.asset_symbol if settlement else None,
-        createdAt=format_iso(account.created_at),
+        createdAt=format_iso(account.created_at_ms),
     )
 
 

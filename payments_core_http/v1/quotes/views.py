@@ -151,19 +151,21 @@ def quote(found: Quote) -> QuoteView:
         payload=QuotePayloadView(
             tokenIn=TokenInView(
                 address=source.address,
-                inputTokenAmountRaw=str(found.input),
-                inputTokenAmountRawFormatted=format_amount(found.input, source.decimals),
+                inputTokenAmountRaw=str(found.input_atomic),
+                inputTokenAmountRawFormatted=format_amount(found.input_atomic, source.decimals),
                 inputValueInUSD=found.input_usd,
             ),
             tokenOut=TokenOutView(
                 address=destination.address,
-                outputTokenAmountRaw=str(found.output),
-                outputTokenAmountRawFormatted=format_amount(found.output, destination.decimals),
+                outputTokenAmountRaw=str(found.output_atomic),
+                outputTokenAmountRawFormatted=format_amount(
+                    found.output_atomic, destination.decimals
+                ),
                 outputValueInUSD=found.output_usd,
-                minimumOutput=str(found.minimum),
+                minimumOutput=str(found.minimum_atomic),
             ),
             estimatedTime=found.time_s,
-            quoteExpiry=found.expires_at // SECOND,
+            quoteExpiry=found.expires_at_ms // SECOND,
             exchangeRate=found.rate,
         ),
     )
@@ -175,14 +177,14 @@ def quoted_address(found: Quote) -> QuotedAddressView:
     return QuotedAddressView(
         depositAddress=found.deposit_address,
         quote=QuotedAmountsView(
-            inputAmount=format_amount(found.input, source.decimals),
+            inputAmount=format_amount(found.input_atomic, source.decimals),
             inputToken=source.symbol,
             inputChain=source.chain_id,
-            outputAmount=format_amount(found.output, destination.decimals),
+            outputAmount=format_amount(found.output_atomic, destination.decimals),
             outputToken=destination.symbol,
             outputChain=destination.chain_id,
-            fee=format_amount(found.fee, destination.decimals),
-            expiresAt=format_iso(found.expires_at),
+            fee=format_amount(found.fee_atomic, destination.decimals),
+            expiresAt=format_iso(found.expires_at_ms),
         ),
         quoteId=found.id,
     )

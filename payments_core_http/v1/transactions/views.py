@@ -111,15 +111,15 @@ def transaction(found: LegacyTransaction) -> TransactionView:
         id=found.id,
         type=found.type,
         status=found.status,
-        amount=format_amount(found.amount, found.asset.decimals),
+        amount=format_amount(found.amount_atomic, found.asset.decimals),
         token=found.asset.symbol,
         from_=_party(found.payer),
         to=_party(found.payee),
-        fee=format_amount(found.fee, found.asset.decimals),
+        fee=format_amount(found.fee_atomic, found.asset.decimals),
         chainId=found.asset.chain_id,
         txHash=found.transaction_hash,
-        createdAt=format_iso(found.created_at),
-        completedAt=format_iso_or_none(found.completed_at),
+        createdAt=format_iso(found.created_at_ms),
+        completedAt=format_iso_or_none(found.completed_at_ms),
     )
 
 

@@ -149,8 +149,8 @@ def account(details: AccountDetails) -> AccountView:
         capabilities=_statuses(details),
         labels=record.labels,
         metadata=record.metadata,
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
     )
 
 

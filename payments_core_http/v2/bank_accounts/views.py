@@ -133,8 +133,8 @@ def capability_activation(activated: ActivatedCapability) -> CapabilityActivatio
         reason=activation.reason,
         requirements=requirements(activated.capability),
         actions=actions_of_capability(activation.account_id, activated.capability),
-        createdAt=format_iso(activation.created_at),
-        updatedAt=format_iso(activation.updated_at),
+        createdAt=format_iso(activation.created_at_ms),
+        updatedAt=format_iso(activation.updated_at_ms),
     )
 
 
@@ -163,8 +163,8 @@ def bank_account(record: BankAccount) -> BankAccountView:
             country=address.country,
         ),
         reason=record.reason,
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
     )
 
 

@@ -242,7 +242,7 @@ def payer_payment(details: PaymentDetails, account_id: str, links: Links) -> Pay
             option_views.receipt(receipt, record) for item in own for receipt in item.receipts
         ),
         timeline=tuple(
-            MomentView(status=item.status, at=format_iso(item.at)) for item in record.timeline
+            MomentView(status=item.status, at=format_iso(item.at_ms)) for item in record.timeline
         ),
     )
 

@@ -64,10 +64,10 @@ def created_client_session(created: CreatedSession) -> CreatedClientSession:
         clientSessionToken=created.token,
         accountId=session.account_id,
         permissions=session.permissions,
-        exchangeExpiresAt=format_iso(session.exchange_expires_at),
-        expiresAt=format_iso(session.expires_at),
-        createdAt=format_iso(session.created_at),
-        updatedAt=format_iso(session.updated_at),
+        exchangeExpiresAt=format_iso(session.exchange_expires_at_ms),
+        expiresAt=format_iso(session.expires_at_ms),
+        createdAt=format_iso(session.created_at_ms),
+        updatedAt=format_iso(session.updated_at_ms),
     )
 
 
@@ -77,11 +77,11 @@ def client_session(session: ClientSession) -> ClientSessionView:
         clientSessionId=session.id,
         accountId=session.account_id,
         permissions=session.permissions,
-        exchangeExpiresAt=format_iso(session.exchange_expires_at),
-        expiresAt=format_iso(session.expires_at),
-        createdAt=format_iso(session.created_at),
-        updatedAt=format_iso(session.updated_at),
-        revokedAt=format_iso_or_none(session.revoked_at),
+        exchangeExpiresAt=format_iso(session.exchange_expires_at_ms),
+        expiresAt=format_iso(session.expires_at_ms),
+        createdAt=format_iso(session.created_at_ms),
+        updatedAt=format_iso(session.updated_at_ms),
+        revokedAt=format_iso_or_none(session.revoked_at_ms),
     )
 
 
@@ -91,5 +91,5 @@ def access_token(exchanged: ExchangedSession) -> AccessToken:
         accessToken=exchanged.access_token,
         accountId=exchanged.session.account_id,
         permissions=exchanged.permissions,
-        expiresAt=format_iso(exchanged.session.expires_at),
+        expiresAt=format_iso(exchanged.session.expires_at_ms),
     )

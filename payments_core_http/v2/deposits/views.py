@@ -71,7 +71,7 @@ def address(record: DepositAddress) -> DepositAddressView:
         chainId=record.chain_id,
         chainType=record.chain_type,
         address=record.address,
-        createdAt=format_iso(record.created_at),
+        createdAt=format_iso(record.created_at_ms),
     )
 
 
@@ -90,15 +90,15 @@ def deposit(record: Deposit) -> DepositView:
         chainId=record.chain_id,
         assetSymbol=record.asset_symbol,
         tokenAddress=record.asset.address,
-        amount=format_amount(record.amount, record.asset.decimals),
-        amountAtomic=str(record.amount),
+        amount=format_amount(record.amount_atomic, record.asset.decimals),
+        amountAtomic=str(record.amount_atomic),
         status=record.status,
         rejectionReason=record.rejection_reason,
         transactionHash=record.transaction_hash,
         from_=record.sender,
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
-        settledAt=format_iso_or_none(record.settled_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
+        settledAt=format_iso_or_none(record.settled_at_ms),
         sentBack=UNSET if record.sent_back is None else sent_back(record.sent_back),
     )
 
@@ -107,6 +107,6 @@ def deposit_check(result: DepositCheck) -> CheckView:
     """The answer of a check."""
     return CheckView(
         accountId=result.account_id,
-        checkedAt=format_iso(result.checked_at),
+        checkedAt=format_iso(result.checked_at_ms),
         deposits=tuple(deposit(record) for record in result.deposits),
     )

@@ -83,15 +83,15 @@ def session(found: PaymentSession, request_id: str) -> SessionView:
         id=found.id,
         status=found.status,
         paymentId=payment.id,
-        amount=format_amount(payment.amount, asset.decimals),
-        amountAtomic=str(payment.amount),
+        amount=format_amount(payment.amount_atomic, asset.decimals),
+        amountAtomic=str(payment.amount_atomic),
         assetSymbol=asset.symbol,
         decimals=asset.decimals,
         chainId=asset.chain_id,
         dispute=_dispute(found.dispute) if found.dispute else None,
         requestId=request_id,
-        createdAt=format_iso(payment.created_at),
-        updatedAt=format_iso(found.updated_at),
+        createdAt=format_iso(payment.created_at_ms),
+        updatedAt=format_iso(found.updated_at_ms),
     )
 
 
@@ -106,7 +106,7 @@ def flagged_session(found: PaymentSession, request_id: str) -> FlaggedSessionVie
             status=dispute.status,
             reason=dispute.reason,
             description=dispute.description,
-            createdAt=format_iso(dispute.created_at),
+            createdAt=format_iso(dispute.created_at_ms),
         ),
         requestId=request_id,
     )
@@ -117,8 +117,8 @@ def _dispute(record: Dispute) -> DisputeView:
         status=record.status,
         reason=record.reason,
         description=record.description,
-        createdAt=format_iso(record.created_at),
+        createdAt=format_iso(record.created_at_ms),
         resolution=record.resolution,
         note=record.note,
-        resolvedAt=format_iso_or_none(record.resolved_at),
+        resolvedAt=format_iso_or_none(record.resolved_at_ms),
     )

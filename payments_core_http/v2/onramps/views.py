@@ -151,8 +151,8 @@ def onramp_account(record: OnrampAccount) -> OnrampBankAccountView:
         bankName=None if instructions is None else instructions.bank_name,
         last4=None if instructions is None else instructions.last4,
         reason=record.reason,
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
     )
 
 
@@ -202,13 +202,13 @@ def bank_transaction(record: BankTransaction) -> BankTransactionView:
         senderName=record.sender_name,
         reference=record.reference,
         reason=record.reason,
-        expectedAt=format_iso_or_none(record.expected_at),
-        receivedAt=format_iso_or_none(record.received_at),
-        submittedAt=format_iso_or_none(record.submitted_at),
-        settledAt=format_iso_or_none(record.settled_at),
-        refundedAt=format_iso_or_none(record.refunded_at),
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        expectedAt=format_iso_or_none(record.expected_at_ms),
+        receivedAt=format_iso_or_none(record.received_at_ms),
+        submittedAt=format_iso_or_none(record.submitted_at_ms),
+        settledAt=format_iso_or_none(record.settled_at_ms),
+        refundedAt=format_iso_or_none(record.refunded_at_ms),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
     )
 
 

@@ -98,7 +98,7 @@ def payment_option(details: OptionDetails) -> DirectPaymentOption:
 def option(details: OptionDetails) -> DirectOptionView:
     """A direct option."""
     record, payment = details.option, details.payment
-    asset, required = payment.asset, record.required
+    asset, required = payment.asset, record.required_atomic
     is_usable = is_open(record)
     chain_amount = ChainAmount(
         amountAtomic=str(required),
@@ -112,14 +112,14 @@ def option(details: OptionDetails) -> DirectOptionView:
         status=record.status,
         selectionStatus=record.selection_status,
         requiredAmountAtomic=str(required),
-        paidAmountAtomic=str(record.paid),
-        remainingAmountAtomic=str(max(0, required - record.paid)),
+        paidAmountAtomic=str(record.paid_atomic),
+        remainingAmountAtomic=str(max(0, required - record.paid_atomic)),
         isTerminal=record.status in OPTION.terminal,
         transactionSubmissions=tuple(
             SubmissionView(
                 chainId=item.chain_id,
                 transactionHash=item.transaction_hash,
-                submittedAt=format_iso(item.submitted_at),
+                submittedAt=format_iso(item.submitted_at_ms),
             )
             for item in record.submissions
         ),
@@ -130,11 +130,11 @@ def option(details: OptionDetails) -> DirectOptionView:
         providerFee=option_views.token_amount(asset, 0),
         payerAddress=record.payer_address,
         execution=_execution(details) if is_usable else None,
-        expiresAt=format_iso(record.expires_at),
+        expiresAt=format_iso(record.expires_at_ms),
         refreshable=is_usable and record.status == "pending" and payment.status in OPEN,
         receipts=tuple(option_views.receipt(item, payment) for item in details.receipts),
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
     )
 
 
@@ -144,7 +144,7 @@ def _execution(details: OptionDetails) -> TransferExecution | None:
     A stranger's dust in transit does not reduce what the payer has to send.
     """
     payment = details.payment
-    missing = payment.remaining.amount_atomic - details.pending_amount
+    missing = payment.remaining.amount_atomic - details.pending_atomic
     if payment.status not in OPEN or payment.authorized or payment.escrow_address is None:
         return None
     if missing <= 0:

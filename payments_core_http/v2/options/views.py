@@ -215,7 +215,7 @@ def option(details: OptionDetails, *, for_partner: bool = False) -> OptionView:
     record, payment = details.option, details.payment
     assert record.selection_status is not None
     asset = payment.asset
-    required, paid = record.required, record.paid
+    required, paid = record.required_atomic, record.paid_atomic
     recipient = deduct_fee(required, payment.fee_bps)
     is_terminal = record.status in OPTION.terminal
     is_open = record.selection_status == "selected" and payment.status in OPEN
@@ -237,13 +237,13 @@ def option(details: OptionDetails, *, for_partner: bool = False) -> OptionView:
         destinationAmount=chain_amount,
         payerAmount=token_amount(asset, required),
         recipientAmount=token_amount(asset, recipient),
-        providerFee=token_amount(asset, record.fee),
+        providerFee=token_amount(asset, record.fee_atomic),
         execution=_execution(record) if is_open and not for_partner else None,
-        expiresAt=format_iso(record.expires_at),
+        expiresAt=format_iso(record.expires_at_ms),
         refreshable=is_open and record.status == "pending",
-        feeAmountAtomic=str(record.fee),
-        actionExpiresAt=format_iso_or_none(record.action_expires_at),
-        quoteExpiresAt=format_iso_or_none(record.action_expires_at),
+        feeAmountAtomic=str(record.fee_atomic),
+        actionExpiresAt=format_iso_or_none(record.action_expires_at_ms),
+        quoteExpiresAt=format_iso_or_none(record.action_expires_at_ms),
         receipts=tuple(receipt(item, payment) for item in details.receipts),
     )
 
@@ -255,10 +255,10 @@ def funding_operation(record: FundingOperation) -> FundingOperationView:
         status=record.status,
         statusVersion=record.status_version,
         transactionHash=record.transaction_hash,
-        authorizedAt=format_iso_or_none(record.authorized_at),
-        broadcastAt=format_iso_or_none(record.broadcast_at),
-        confirmedAt=format_iso_or_none(record.confirmed_at),
-        expiresAt=format_iso_or_none(record.expires_at),
+        authorizedAt=format_iso_or_none(record.authorized_at_ms),
+        broadcastAt=format_iso_or_none(record.broadcast_at_ms),
+        confirmedAt=format_iso_or_none(record.confirmed_at_ms),
+        expiresAt=format_iso_or_none(record.expires_at_ms),
     )
 
 
@@ -274,13 +274,13 @@ def receipt(record: Receipt, payment: Payment) -> ReceiptView:
         tokenAddress=record.token_address,
         from_=record.sender,
         to=record.recipient,
-        amountAtomic=str(record.amount),
+        amountAtomic=str(record.amount_atomic),
         blockNumber=record.block_number,
         blockHash=record.block_hash,
         status=record.status,
         rejectionReason=record.rejection_reason,
-        observedAt=format_iso(record.observed_at),
-        verifiedAt=format_iso_or_none(record.verified_at),
+        observedAt=format_iso(record.observed_at_ms),
+        verifiedAt=format_iso_or_none(record.verified_at_ms),
         sentBack=UNSET if record.sent_back is None else sent_back(record.sent_back),
     )
 
@@ -296,9 +296,11 @@ def sent_back(record: SentBack) -> SentBackView:
 
 
 def _execution(record: StoredOption) -> VaultExecution | None:
-    if record.action_id is None or record.action_expires_at is None:
+    if record.action_id is None or record.action_expires_at_ms is None:
         return None
-    return VaultExecution(actionId=record.action_id, expiresAt=format_iso(record.action_expires_at))
+    return VaultExecution(
+        actionId=record.action_id, expiresAt=format_iso(record.action_expires_at_ms)
+    )
 
 
 def token_amount(asset: Asset, amount_atomic: int) -> TokenAmount:

@@ -96,6 +96,6 @@ def payment_settings(settings: PaymentSettings) -> PaymentSettingsView:
             primaryColor=terms.branding.primary_color,
         ),
         version=settings.settings_version,
-        createdAt=format_iso_or_none(settings.created_at),
-        updatedAt=format_iso_or_none(settings.updated_at),
+        createdAt=format_iso_or_none(settings.created_at_ms),
+        updatedAt=format_iso_or_none(settings.updated_at_ms),
     )

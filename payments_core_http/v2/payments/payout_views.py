@@ -59,7 +59,7 @@ def payout(record: Payout) -> PayoutView:
         settlesOn=record.settles_on,
         returnCode=record.return_code,
         failure=PayoutFailure(reason=record.failure) if record.failure else None,
-        submittedAt=format_iso_or_none(record.submitted_at),
-        settledAt=format_iso_or_none(record.settled_at),
-        returnedAt=format_iso_or_none(record.returned_at),
+        submittedAt=format_iso_or_none(record.submitted_at_ms),
+        settledAt=format_iso_or_none(record.settled_at_ms),
+        returnedAt=format_iso_or_none(record.returned_at_ms),
     )

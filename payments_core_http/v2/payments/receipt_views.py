@@ -73,5 +73,5 @@ def _journal_entry(entry: JournalEntry) -> EntryView:
         cause=entry.cause,
         subject=entry.subject,
         postings={name: str(amount) for name, amount in entry.postings.items()},
-        createdAt=format_iso(entry.created_at),
+        createdAt=format_iso(entry.created_at_ms),
     )

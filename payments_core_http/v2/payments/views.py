@@ -232,16 +232,16 @@ def term_fields(record: Payment) -> dict[str, Any]:
         "intent": record.intent,
         "status": record.status,
         "statusVersion": record.status_version,
-        "amount": format_amount(record.amount, asset.decimals),
-        "amountAtomic": str(record.amount),
+        "amount": format_amount(record.amount_atomic, asset.decimals),
+        "amountAtomic": str(record.amount_atomic),
         "assetSymbol": asset.symbol,
         "decimals": asset.decimals,
         "chainId": asset.chain_id,
         "tokenAddress": asset.address,
-        "receivedAmountAtomic": str(record.received),
+        "receivedAmountAtomic": str(record.received_atomic),
         "remainingAmountAtomic": str(record.remaining.amount_atomic if awaits else 0),
-        "excessAmountAtomic": str(record.excess),
-        "refundedAmountAtomic": str(record.refunded),
+        "excessAmountAtomic": str(record.excess_atomic),
+        "refundedAmountAtomic": str(record.refunded_atomic),
         "escrow": _escrow(record),
         "allowedMethods": record.allowed_methods if record.intent == "receive" else (),
         "reference": record.reference,
@@ -250,11 +250,11 @@ def term_fields(record: Payment) -> dict[str, Any]:
         "successUrl": record.success_url,
         "cancelUrl": record.cancel_url,
         "createdBy": record.created_by,
-        "expiresAt": format_iso(record.expires_at) if awaits else None,
-        "succeededAt": format_iso_or_none(record.succeeded_at),
-        "cancelledAt": format_iso_or_none(record.cancelled_at),
-        "createdAt": format_iso(record.created_at),
-        "updatedAt": format_iso(record.updated_at),
+        "expiresAt": format_iso(record.expires_at_ms) if awaits else None,
+        "succeededAt": format_iso_or_none(record.succeeded_at_ms),
+        "cancelledAt": format_iso_or_none(record.cancelled_at_ms),
+        "createdAt": format_iso(record.created_at_ms),
+        "updatedAt": format_iso(record.updated_at_ms),
     }
 
 
@@ -264,14 +264,14 @@ def reconciliation_fields(record: Payment) -> dict[str, Any]:
         "status": record.reconciliation.status,
         "labels": record.labels,
         "resolution": record.reconciliation.resolution,
-        "resolvedAt": format_iso_or_none(record.reconciliation.resolved_at),
+        "resolvedAt": format_iso_or_none(record.reconciliation.resolved_at_ms),
     }
 
 
 def timeline(entries: Iterable[TimelineEntry]) -> tuple[TimelineView, ...]:
     """The entries of a timeline."""
     return tuple(
-        TimelineView(status=item.status, at=format_iso(item.at), reason=item.reason)
+        TimelineView(status=item.status, at=format_iso(item.at_ms), reason=item.reason)
         for item in entries
     )
 
@@ -282,9 +282,11 @@ def _detail_fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         **term_fields(record),
         "accountId": record.account_id,
         "externalUserId": record.external_user_id,
-        "settledAmountAtomic": str(record.settled),
-        "returnedAmountAtomic": str(record.returned),
-        "fees": Fees(feeBps=record.fee_bps, feeAmountAtomic=str(record.fee), paidBy="recipient"),
+        "settledAmountAtomic": str(record.settled_atomic),
+        "returnedAmountAtomic": str(record.returned_atomic),
+        "fees": Fees(
+            feeBps=record.fee_bps, feeAmountAtomic=str(record.fee_atomic), paidBy="recipient"
+        ),
         "source": _source(record.source, details) if record.source else None,
         "destination": _destination(record.destination),
         "releaseTransactionHash": record.release_hash,
@@ -302,7 +304,7 @@ def _detail_fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "metadata": record.metadata,
         "paymentUrl": details.payment_url or links.build_url(record),
         "monitoringExpiresAt": (
-            format_iso(record.monitoring_expires_at) if record.intent != "send" else None
+            format_iso(record.monitoring_expires_at_ms) if record.intent != "send" else None
         ),
     }
 

@@ -179,14 +179,14 @@ def state(known: CheckoutState) -> CheckoutStateView:
         paymentId=record.id,
         status=record.status,
         statusVersion=record.status_version,
-        amountAtomic=str(record.amount),
-        receivedAmountAtomic=str(record.received),
+        amountAtomic=str(record.amount_atomic),
+        receivedAmountAtomic=str(record.received_atomic),
         remainingAmountAtomic=str(record.remaining.amount_atomic),
-        excessAmountAtomic=str(record.excess),
-        refundedAmountAtomic=str(record.refunded),
+        excessAmountAtomic=str(record.excess_atomic),
+        refundedAmountAtomic=str(record.refunded_atomic),
         selectedOptionId=_selected_option_id(record, known.options),
         options=tuple(map(_option_state, known.options)),
-        expiresAt=format_iso(record.expires_at),
+        expiresAt=format_iso(record.expires_at_ms),
     )
 
 
@@ -200,7 +200,7 @@ def exchanged_link(exchanged: ExchangedLink) -> ExchangedLinkView:
     return ExchangedLinkView(
         paymentId=exchanged.payment_id,
         clientSecret=exchanged.client_secret,
-        expiresAt=format_iso(exchanged.expires_at),
+        expiresAt=format_iso(exchanged.expires_at_ms),
     )
 
 
@@ -209,7 +209,7 @@ def _option_state(record: PaymentOption) -> OptionStateView:
         id=record.id,
         status=record.status,
         selectionStatus=record.selection_status,
-        paidAmountAtomic=str(record.paid),
+        paidAmountAtomic=str(record.paid_atomic),
     )
 
 
@@ -244,6 +244,7 @@ def _payment_fields(details: PaymentDetails) -> dict[str, Any]:
         "selectedOptionId": _selected_option_id(record, [item.option for item in public]),
         "options": tuple(map(direct_option_views.option, public)),
         "timeline": tuple(
-            PublicMomentView(status=item.status, at=format_iso(item.at)) for item in record.timeline
+            PublicMomentView(status=item.status, at=format_iso(item.at_ms))
+            for item in record.timeline
         ),
     }

@@ -39,5 +39,5 @@ def request(record: LoggedRequest) -> LoggedRequestView:
         status=record.status,
         errorCode=record.error_code,
         durationMs=record.duration_ms,
-        createdAt=format_iso(record.at),
+        createdAt=format_iso(record.at_ms),
     )

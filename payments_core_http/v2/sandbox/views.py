@@ -216,5 +216,5 @@ def bank_deposit(made: IncomingTransfer, onramp_account_id: str) -> BankDepositV
         amount=format_cents(made.amount_cents),
         rail=made.rail,
         status=made.status,
-        expectedAt=format_iso_or_none(made.expected_at),
+        expectedAt=format_iso_or_none(made.expected_at_ms),
     )

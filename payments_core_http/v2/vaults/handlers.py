@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from payments_core.accounts.vaults.record import AllowedDestination, PolicyTerms
-from payments_core.clock import parse_iso
+from payments_core.clock import parse_iso, to_datetime
 from payments_core.engine.idempotency.record import Response
 from payments_core.payments.mandates.operations import NewMandate
 from payments_core_http.calls import ApiCall
@@ -108,7 +108,7 @@ def create_mandate(service: PaymentsService, call: ApiCall[bodies.CreateMandate,
         asset_symbol=body.assetSymbol,
         amount_per_period=body.amountPerPeriod,
         period=body.period,
-        expires_at=UNSET if body.expiresAt is UNSET else parse_iso(body.expiresAt),
+        expires_at=UNSET if body.expiresAt is UNSET else to_datetime(parse_iso(body.expiresAt)),
         reference=body.reference,
         metadata=body.metadata,
     )

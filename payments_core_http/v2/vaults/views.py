@@ -125,8 +125,8 @@ def vault(record: Vault) -> VaultDetailsView:
         address=record.address,
         status=record.status,
         policyId=record.policy_id,
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
     )
 
 
@@ -151,8 +151,8 @@ def policy(found: VaultPolicy) -> PolicyView:
         allowedChains=record.allowed_chains,
         allowedAssets=record.allowed_assets,
         allowedDestinations=None if allowed is None else tuple(map(_destination, allowed)),
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
     )
 
 
@@ -164,8 +164,8 @@ def yield_settings(found: VaultYield) -> YieldSettingsView:
         accountId=found.vault.account_id,
         enabled=settings.enabled,
         strategy=settings.strategy,
-        createdAt=format_iso(settings.created_at),
-        updatedAt=format_iso(settings.updated_at),
+        createdAt=format_iso(settings.created_at_ms),
+        updatedAt=format_iso(settings.updated_at_ms),
     )
 
 
@@ -179,17 +179,17 @@ def mandate(found: MandateDetails) -> MandateView:
         vaultId=record.vault_id,
         chainId=record.chain_id,
         assetSymbol=record.asset_symbol,
-        amountPerPeriod=format_amount(record.amount_per_period, record.asset.decimals),
-        amountPerPeriodAtomic=str(record.amount_per_period),
+        amountPerPeriod=format_amount(record.amount_per_period_atomic, record.asset.decimals),
+        amountPerPeriodAtomic=str(record.amount_per_period_atomic),
         period=record.period,
         remainingAtomic=str(found.remaining_atomic),
         status=found.status,
         reference=record.reference,
         metadata=record.metadata,
-        expiresAt=format_iso_or_none(record.expires_at),
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
-        revokedAt=format_iso_or_none(record.revoked_at),
+        expiresAt=format_iso_or_none(record.expires_at_ms),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
+        revokedAt=format_iso_or_none(record.revoked_at_ms),
     )
 
 

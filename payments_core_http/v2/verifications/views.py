@@ -32,6 +32,6 @@ def verification(record: Verification) -> VerificationView:
         accountId=record.account_id,
         status=record.status,
         hostedUrl=record.hosted_url,
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
     )

@@ -64,10 +64,10 @@ def wallet(record: Wallet) -> WalletView:
         chainType=record.chain_type,
         label=record.label,
         verified=record.verified,
-        verifiedAt=format_iso_or_none(record.verified_at),
+        verifiedAt=format_iso_or_none(record.verified_at_ms),
         verifiedChainIds=None if record.is_verified_everywhere else record.contract_chains or None,
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
     )
 
 
@@ -82,6 +82,6 @@ def challenge(record: WalletChallenge) -> ChallengeView:
         chainId=record.chain_id,
         message=record.message,
         nonce=record.nonce,
-        expiresAt=format_iso(record.expires_at),
-        createdAt=format_iso(record.created_at),
+        expiresAt=format_iso(record.expires_at_ms),
+        createdAt=format_iso(record.created_at_ms),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from payments_core.clock import parse_bound_or_none, parse_iso
+from payments_core.clock import parse_bound_or_none, parse_iso, to_datetime
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import NotFound
 from payments_core.webhooks.endpoint_fields import EndpointChanges
@@ -122,7 +122,7 @@ def test(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 def recover(service: PaymentsService, call: ApiCall[bodies.RecoverWebhook, None]) -> Response:
     """A recovery of the events that the endpoint has missed."""
-    since = parse_iso(call.body.since)
+    since = to_datetime(parse_iso(call.body.since))
     return call.run_idempotent(
         lambda idempotent: call.resources.webhooks.recover(
             call.path["webhookId"], since, idempotency_key=idempotent

@@ -256,8 +256,8 @@ def endpoint(record: Endpoint, environment: Environment) -> EndpointView:
         description=record.description,
         subscribedEvents=record.subscribed_events,
         status=record.status,
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
     )
 
 
@@ -270,7 +270,7 @@ def endpoint_with_health(health: EndpointHealth, environment: Environment) -> En
             status=health.status,
             deliveryId=None if newest is None else newest.id,
             failureReason=None if newest is None else newest.failure,
-            checkedAt=None if newest is None else format_iso(newest.updated_at),
+            checkedAt=None if newest is None else format_iso(newest.updated_at_ms),
         ),
     )
 
@@ -286,8 +286,8 @@ def endpoint_with_secret(
 def delivery(record: Delivery) -> DeliveryView:
     """A delivery."""
     moments: dict[str, Any] = {
-        "nextAttemptAt": record.next_attempt_at,
-        "deliveredAt": record.delivered_at,
+        "nextAttemptAt": record.next_attempt_at_ms,
+        "deliveredAt": record.delivered_at_ms,
     }
     return DeliveryView(
         id=record.id,
@@ -300,8 +300,8 @@ def delivery(record: Delivery) -> DeliveryView:
         requestBody=record.request_body,
         responseBody=record.response_body,
         failureReason=record.failure,
-        createdAt=format_iso(record.created_at),
-        updatedAt=format_iso(record.updated_at),
+        createdAt=format_iso(record.created_at_ms),
+        updatedAt=format_iso(record.updated_at_ms),
         **{name: format_iso(at) for name, at in moments.items() if at is not None},
     )
 
@@ -327,7 +327,7 @@ def event(record: Event, versions: Versions) -> EventView:
         id=record.id,
         name=record.name,
         apiVersion=record.api_version,
-        createdAt=format_iso(record.created_at),
+        createdAt=format_iso(record.created_at_ms),
         payload=render_payload(record, versions),
     )
 
@@ -341,4 +341,4 @@ def resent_event(event_id: str, records: Sequence[Delivery]) -> ResentEvent:
 
 def recovering_endpoint(recovery: Recovery) -> RecoveringEndpoint:
     """The answer of a recovery."""
-    return RecoveringEndpoint(webhookId=recovery.endpoint_id, since=format_iso(recovery.since))
+    return RecoveringEndpoint(webhookId=recovery.endpoint_id, since=format_iso(recovery.since_ms))

@@ -196,7 +196,7 @@ def test_a_malformed_receipt_proves_nothing_until_a_right_one_comes(
     world.advance(40)
     assert lying_node.lied
     for payment_id in (payer.id, option.payment.id):
-        assert world.paid(payment_id).received == 0
+        assert world.paid(payment_id).received_atomic == 0
         assert world.journal(payment_id) == []
         receipts = world.resources.payments.list_receipts(payment_id).receipts.records
         assert not receipts

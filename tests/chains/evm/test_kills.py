@@ -212,7 +212,11 @@ def assert_the_books_balance(shop: Shop) -> None:
     for number, option in enumerate(shop.options):
         amount = atomic(amount_of(number))
         payment = shop.get(Payment, option.payment.id)
-        assert (payment.status, payment.received, payment.released) == ("succeeded", amount, amount)
+        assert (payment.status, payment.received_atomic, payment.released_atomic) == (
+            "succeeded",
+            amount,
+            amount,
+        )
         assert shop.operation_now(option).status == "confirmed"
         books = payment.books
         assert (books.payer, books.escrow, books.excess, books.fees) == (-amount, 0, 0, 0)

@@ -198,7 +198,11 @@ def test_with_one_lying_node_everything_ends_right(
     assert lying_node.lied
     assert (payer.paid().status, payer.paid().labels) == ("succeeded", ())
     paid = world.paid(option.payment.id)
-    assert (paid.status, paid.received, paid.settled) == ("succeeded", atomic("25"), atomic("25"))
+    assert (paid.status, paid.received_atomic, paid.settled_atomic) == (
+        "succeeded",
+        atomic("25"),
+        atomic("25"),
+    )
     assert harness.story == [("settled", None)]
     assert world.held() == (atomic("80"), 0, atomic("80"))
     assert world.held(world.merchant) == (atomic("32"), 0, atomic("32"))
@@ -214,7 +218,7 @@ def test_a_made_up_payment_does_not_count(world: AnvilScene, lying_node: LyingNo
     world.advance(660)
     assert lying_node.lied
     waiting = payer.paid()
-    assert (waiting.status, waiting.received, waiting.labels) == ("awaiting_payment", 0, ())
+    assert (waiting.status, waiting.received_atomic, waiting.labels) == ("awaiting_payment", 0, ())
     assert world.receipts(payer.payment) == []
     assert world.journal(payer.id) == []
 
@@ -272,7 +276,7 @@ def test_where_the_others_are_away_a_lying_node_alone_decides_nothing(
     payer.submit(option, INVENTED)
     vaults = world.option(world.payment("1.00"))
     world.advance(60)
-    assert (payer.paid().status, payer.paid().received) == ("awaiting_payment", 0)
+    assert (payer.paid().status, payer.paid().received_atomic) == ("awaiting_payment", 0)
     assert world.receipts(payer.payment) == []
     with pytest.raises(ChainUnavailable):
         chain.heads()
@@ -291,11 +295,11 @@ def test_two_of_three_that_lie_each_in_its_way_stop_all_and_break_nothing(
         lying_node.lies, other.lies = failed_receipts(world), other_amounts(world)
         world.spend("25.00", str(payer.payment.payment.escrow_address))
         world.advance(30)
-        assert payer.paid().received == 0
+        assert payer.paid().received_atomic == 0
         assert world.journal(payer.id) == []
         lying_node.honest()
         other.honest()
         until_it_answers(chain)
         world.advance(60)
         world.finish()
-        assert (payer.paid().status, payer.paid().received) == ("succeeded", atomic("25"))
+        assert (payer.paid().status, payer.paid().received_atomic) == ("succeeded", atomic("25"))

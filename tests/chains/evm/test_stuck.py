@@ -74,7 +74,11 @@ def test_whichever_is_mined_counts_once_and_is_the_receipts(world: AnvilScene, w
     world.advance(60)
     world.finish()
     done = world.paid(option.payment.id)
-    assert (done.status, done.received, done.settled) == ("succeeded", atomic("25"), atomic("25"))
+    assert (done.status, done.received_atomic, done.settled_atomic) == (
+        "succeeded",
+        atomic("25"),
+        atomic("25"),
+    )
     operation = world.operation_now(option)
     assert (operation.status, operation.transaction_hash) == ("confirmed", hash)
     [receipt] = world.resources.payments.list_receipts(done.id).receipts.records
@@ -95,7 +99,7 @@ def test_a_reorg_may_swap_one_for_the_other(world: AnvilScene, first: int, then:
     world.advance(60)
     world.finish()
     done = world.paid(option.payment.id)
-    assert (done.status, done.received) == ("succeeded", atomic("25"))
+    assert (done.status, done.received_atomic) == ("succeeded", atomic("25"))
     counted = [
         it.transaction_hash
         for it in world.resources.payments.list_receipts(done.id).receipts.records
@@ -122,7 +126,11 @@ def test_a_reorg_may_swap_them_when_all_is_over(world: AnvilScene, first: int, t
     world.finish()
     done = world.paid(option.payment.id)
     assert (done.status, done.labels) == ("succeeded", ("reorged",))
-    assert (done.received, done.settled, done.excess) == (atomic("25"), atomic("25"), 0)
+    assert (done.received_atomic, done.settled_atomic, done.excess_atomic) == (
+        atomic("25"),
+        atomic("25"),
+        0,
+    )
     assert mined_funding(world) == [signed[then][0]]
     assert world.sent() == 2
     assert world.newest(world.vault_address(world.merchant)) == atomic("25")
@@ -146,7 +154,7 @@ def test_a_release_is_released_once(world: AnvilScene, which: int) -> None:
     world.advance(60)
     world.finish()
     done = world.paid(executing.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
     assert world.chain.transaction(hash).block is not None
     assert world.sent() == 1
     assert world.newest(world.vault_address(world.merchant)) == atomic("25")

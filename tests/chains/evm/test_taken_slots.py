@@ -62,7 +62,7 @@ class TestASlotThatSomebodyElseTook:
         world.finish()
         assert world.operation_now(option).status == "confirmed"
         done = world.paid(option.payment.id)
-        assert (done.status, done.received) == ("succeeded", atomic("25"))
+        assert (done.status, done.received_atomic) == ("succeeded", atomic("25"))
         assert world.held() == (atomic("75"), 0, atomic("75"))
         assert world.newest(world.vault_address(world.merchant)) == atomic("25")
         assert world.sent() == 3

@@ -26,7 +26,7 @@ def test_a_reorg_of_a_rejected_deposit_ends_the_return_that_was_requested(
         token_address=TOKEN.address,
         decimals=TOKEN.decimals,
         is_misdirected=True,
-        amount=1_000,
+        amount_atomic=1_000,
         sender="0x1",
         address="0x2",
         transaction_hash="0xh",
@@ -39,8 +39,8 @@ def test_a_reorg_of_a_rejected_deposit_ends_the_return_that_was_requested(
         sent_back=sending_back.create("out_1", "0x3") if is_requested else None,
         external_user_id="zoe",
         api_version="2026-09-09",
-        created_at=NOW,
-        updated_at=NOW,
+        created_at_ms=NOW,
+        updated_at_ms=NOW,
     )
     undone = deposits.reorg(rejected, now=NOW + 1).record
     assert (undone.status, undone.failure) == ("failed", "reorged")

@@ -24,14 +24,14 @@ def happened(status: str) -> NewEvent:
 def pay(
     option: PaymentOption, amount: int, *, now: Instant, entry: Record = ENTRIES[0]
 ) -> Step[PaymentOption]:
-    paid = attrs.evolve(option, paid=option.paid + amount, updated_at=now)
-    return Step(paid, (happened(f"paid {paid.paid}"),), (entry,))
+    paid = attrs.evolve(option, paid_atomic=option.paid_atomic + amount, updated_at_ms=now)
+    return Step(paid, (happened(f"paid {paid.paid_atomic}"),), (entry,))
 
 
 def test_a_step_begins_where_the_one_before_has_ended() -> None:
-    option = an_option(paid=1)
+    option = an_option(paid_atomic=1)
     both = pay(option, 2, now=LATER).then(pay, 3, now=LATER + 1, entry=ENTRIES[1])
-    assert both.record == attrs.evolve(option, paid=6, updated_at=LATER + 1)
+    assert both.record == attrs.evolve(option, paid_atomic=6, updated_at_ms=LATER + 1)
     assert both.events == (happened("paid 3"), happened("paid 6"))
     assert both.entries == ENTRIES
 

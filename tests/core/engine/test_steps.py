@@ -68,7 +68,7 @@ def operation_step(status: str, trigger: str) -> Step[Any]:
 
 
 def refund_step(status: str, trigger: str) -> Step[Any]:
-    refund = a_refund(status=status, status_version=7, from_escrow=9)
+    refund = a_refund(status=status, status_version=7, from_escrow_atomic=9)
     return refunds.apply_trigger(refund, trigger, a_payment(), now=LATER)
 
 
@@ -122,7 +122,7 @@ def test_a_record_steps_as_its_table_says(name: str, state: str, trigger: str) -
     after, events = taken.record, taken.events
     assert after.status == target
     assert [it.name for it in events] == ([event] if event else [])
-    assert getattr(after, "updated_at", LATER) == LATER
+    assert getattr(after, "updated_at_ms", LATER) == LATER
     assert getattr(after, "status_version", 8) == 8
     assert label is None or label in after.labels
     for reported in events:
@@ -140,9 +140,9 @@ def test_an_unknown_trigger_is_refused(name: str) -> None:
 
 def test_a_receipt_counts_while_it_is_verified() -> None:
     verified = receipts.mark_verified(a_receipt(), 600, LATER).record
-    assert (verified.counted, verified.verified_at) == (600, LATER)
+    assert (verified.counted_atomic, verified.verified_at_ms) == (600, LATER)
     undone = receipts.mark_reorged(verified).record
-    assert (undone.counted, undone.verified_at) == (0, None)
+    assert (undone.counted_atomic, undone.verified_at_ms) == (0, None)
     rejected = receipts.mark_rejected(a_receipt(), "wrong_amount").record
     assert rejected.rejection_reason == "wrong_amount"
     assert receipts.mark_reorged(rejected).record.rejection_reason is None
@@ -157,7 +157,7 @@ def a_deposit(**given: Any) -> Deposit:
         "asset_symbol": "USDC",
         "token_address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
         "decimals": 6,
-        "amount": 5,
+        "amount_atomic": 5,
         "sender": "0xs",
         "address": "0xd",
         "transaction_hash": "0xh",
@@ -167,8 +167,8 @@ def a_deposit(**given: Any) -> Deposit:
         "block_hash": "0xb",
         "external_user_id": "user-1",
         "api_version": "2026-09-09",
-        "created_at": NOW,
-        "updated_at": NOW,
+        "created_at_ms": NOW,
+        "updated_at_ms": NOW,
     }
     return Deposit(**{**facts, **given})
 
@@ -185,8 +185,8 @@ AUTHORITY = Authority(
         mode="sandbox",
         api_version="2026-09-09",
         products=(),
-        created_at=NOW,
-        updated_at=NOW,
+        created_at_ms=NOW,
+        updated_at_ms=NOW,
     ),
     api_version="2026-09-09",
 )
@@ -201,16 +201,16 @@ def test_a_verification_takes_its_account_along(status: Any, trigger: str) -> No
         external_user_id="user-1",
         subject_type="individual",
         kyc_status=status,
-        created_at=NOW,
-        updated_at=NOW,
+        created_at_ms=NOW,
+        updated_at_ms=NOW,
     )
     verification = Verification(
         id="v",
         account_id="acct_1",
         status=status,
         hosted_url="https://kyc",
-        created_at=NOW,
-        updated_at=NOW,
+        created_at_ms=NOW,
+        updated_at_ms=NOW,
     )
     rows = [row for row in tables.KYC if row[:2] == (status, trigger)]
     if not rows:
@@ -223,7 +223,7 @@ def test_a_verification_takes_its_account_along(status: Any, trigger: str) -> No
     assert (stepped.hosted_url is None) == (stepped.status != "pending")
     [event] = after.events
     assert (event.name, event.account_id) == (rows[0][3], "acct_1")
-    assert after.record.updated_at == stepped.updated_at == LATER
+    assert after.record.updated_at_ms == stepped.updated_at_ms == LATER
 
 
 @pytest.mark.parametrize("trigger", ["collect", "revoke"])
@@ -237,12 +237,12 @@ def test_a_mandate_is_drawn_on_and_revoked_as_its_table_says(status: str, trigge
         asset_symbol="USDC",
         token_address="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
         decimals=6,
-        amount_per_period=100,
+        amount_per_period_atomic=100,
         period="day",
         status="revoked" if status == "revoked" else "active",
-        expires_at=NOW if status == "expired" else None,
-        created_at=NOW,
-        updated_at=NOW,
+        expires_at_ms=NOW if status == "expired" else None,
+        created_at_ms=NOW,
+        updated_at_ms=NOW,
     )
     assert mandates.status_of(mandate, LATER) == status
     step: Callable[[], Step[Mandate]] = {
@@ -261,7 +261,12 @@ def test_a_mandate_is_drawn_on_and_revoked_as_its_table_says(status: str, trigge
 @pytest.mark.parametrize("trigger", ["flag", "resolve"])
 def test_a_dispute_is_flagged_once_and_resolved_once(status: str | None, trigger: str) -> None:
     flagged = Dispute(
-        id="ses_1", payment_id="payment_1", nonce="n", status="flagged", reason="r", created_at=NOW
+        id="ses_1",
+        payment_id="payment_1",
+        nonce="n",
+        status="flagged",
+        reason="r",
+        created_at_ms=NOW,
     )
     dispute = attrs.evolve(flagged, status=status) if status else None
     session = PaymentSession(stages()["succeeded"].payment, dispute)

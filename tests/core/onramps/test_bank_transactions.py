@@ -42,8 +42,8 @@ ONRAMP = OnrampAccount(
         address="0x1",
     ),
     api_version="2026-09-09",
-    created_at=NOW,
-    updated_at=NOW,
+    created_at_ms=NOW,
+    updated_at_ms=NOW,
 )
 
 

@@ -173,7 +173,11 @@ def outcome(attempt: Callable[[], str]) -> str:
 # Through the pure functions.
 
 SEND = a_payment(
-    intent="send", status="processing", escrow_address=None, release_id="out_1", released=1_000
+    intent="send",
+    status="processing",
+    escrow_address=None,
+    release_id="out_1",
+    released_atomic=1_000,
 )
 COLLECT = a_payment(intent="collect", status="processing", authorized=("op",))
 PURE_STAGES = {**stages(), **send_stages(SEND), **collect_stages(COLLECT)}
@@ -251,7 +255,7 @@ class Case:
     def _expire(self) -> None:
         """Scan the chain past the expiry, run the job at the expiry, and no other."""
         world, service = self.world, self.world.service
-        world.clock.advance_to(self.details.payment.expires_at + 10_000)
+        world.clock.advance_to(self.details.payment.expires_at_ms + 10_000)
         service.worker("sandbox")  # a scan is scheduled
         service.parts.scanner("sandbox").wake(self.details.payment.chain_id)
         for scan in self._claim("chain"):

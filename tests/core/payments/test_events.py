@@ -47,8 +47,8 @@ def longest() -> Payment:
         reference="\x01" * 128,
         external_user_id="\x01" * 128,
         labels=LABELS,
-        amount=10**78 - 1,
-        received=10**78 - 1,
+        amount_atomic=10**78 - 1,
+        received_atomic=10**78 - 1,
         status_version=2**53,
     )
 

@@ -49,7 +49,7 @@ def test_a_creation_starts_the_timeline_at_version_one() -> None:
         change = payments.create(draft, trigger, now=NOW)
         payment, [event] = change.record, change.events
         assert (payment.status, payment.status_version) == (status, 1)
-        assert [(entry.status, entry.at) for entry in payment.timeline] == [(status, NOW)]
+        assert [(entry.status, entry.at_ms) for entry in payment.timeline] == [(status, NOW)]
         assert (event.name, event.payload["statusVersion"]) == ("payment.created", 1)
         assert change.entries == ()
 
@@ -67,7 +67,7 @@ def test_a_status_that_is_in_the_timeline_again_says_why() -> None:
 
 @pytest.mark.parametrize("row", [row for row in PAYMENT.transitions if row.source], ids=str)
 def test_every_row_has_a_reason_for_a_repeated_status(row: Transition) -> None:
-    been = TimelineEntry(status=row.target, at=NOW)
+    been = TimelineEntry(status=row.target, at_ms=NOW)
     payment = a_payment(status=row.source, timeline=(been,))
     after = payments.apply_trigger(payment, row.trigger, now=LATER, details=ARRIVED).record
     reason = after.timeline[-1].reason
@@ -79,8 +79,8 @@ def test_a_step_raises_the_version_and_reports_what_it_became() -> None:
     payment, [event] = change.record, change.events
     assert (payment.status, payment.status_version) == ("processing", 2)
     assert payment.authorized == ("op",)
-    assert (payment.timeline[-1].status, payment.timeline[-1].at) == ("processing", LATER)
-    assert payment.updated_at == LATER
+    assert (payment.timeline[-1].status, payment.timeline[-1].at_ms) == ("processing", LATER)
+    assert payment.updated_at_ms == LATER
     assert (event.payload["status"], event.payload["statusVersion"]) == ("processing", 2)
     assert (event.account_id, event.external_user_id) == ("acct_1", "user-1")
     with pytest.raises(InvalidState):
@@ -107,7 +107,7 @@ def test_a_transfer_is_seen_once() -> None:
         change.record
     )
     more = payments.add_pending_transfer(change.record, "evidence-2", now=LATER + 1)
-    assert (more.record.sighted, more.record.updated_at) == (
+    assert (more.record.sighted, more.record.updated_at_ms) == (
         ("evidence", "evidence-2"), LATER + 1,
     )  # fmt: skip
     assert (more.events, more.record.status_version) == ((), 2)
@@ -172,15 +172,15 @@ def test_receipts_add_up_to_covered_short_or_over(
 ) -> None:
     waiting = tuple(f"op-{place}" for place in range(len(parts)))
     payment = a_payment(
-        amount=amount, tolerance_bps=tolerance, status="processing", authorized=waiting
+        amount_atomic=amount, tolerance_bps=tolerance, status="processing", authorized=waiting
     )
     required = amount - amount * tolerance // 10_000
     for place, part in enumerate(parts):
         change, _ = counted(payment, a_receipt(part), f"op-{place}", now=LATER)
         payment = change.record
         total = sum(parts[: place + 1])
-        assert payment.received == total
-        assert payment.excess == max(0, total - amount)
+        assert payment.received_atomic == total
+        assert payment.excess_atomic == max(0, total - amount)
         assert payment.remaining.amount_atomic == max(0, amount - total)
         assert payment.authorized == waiting[place + 1 :]
         if total < required:
@@ -192,12 +192,12 @@ def test_receipts_add_up_to_covered_short_or_over(
         over = ["overpaid"] if total > amount else []
         assert (payment.status, names(change)) == ("accepted", ["accepted", *over])
         assert ("overpaid" in payment.labels) == bool(over)
-        assert payment.releasable == min(total, amount)
+        assert payment.releasable_atomic == min(total, amount)
         break
 
 
 def test_what_came_counts_towards_its_sender_the_newest_last() -> None:
-    payment = a_payment(amount=10_000)
+    payment = a_payment(amount_atomic=10_000)
     for amount, sender in ((100, ALICE), (200, BOB), (300, ALICE)):
         payment = counted(payment, a_receipt(amount, sender))[0].record
     assert paid_by(payment) == {BOB: 200, ALICE: 400}
@@ -210,12 +210,12 @@ def test_what_came_counts_towards_its_sender_the_newest_last() -> None:
 
 
 def test_so_many_senders_are_distinguished_and_dust_makes_none_forgotten() -> None:
-    payment = counted(a_payment(amount=10_000), a_receipt(500, BOB))[0].record
+    payment = counted(a_payment(amount_atomic=10_000), a_receipt(500, BOB))[0].record
     for number in range(MAX_PAYERS + 20):
         payment = counted(payment, a_receipt(1 + number % 2, f"0x{number}"))[0].record
     assert len(payment.paid_by) == MAX_PAYERS
     assert paid_by(payment)[BOB] == 500
-    assert payment.received == 500 + (MAX_PAYERS + 20) * 3 // 2
+    assert payment.received_atomic == 500 + (MAX_PAYERS + 20) * 3 // 2
     last = counted(payment, a_receipt(300, ALICE))[0].record
     assert (paid_by(last)[ALICE], paid_by(last)[BOB]) == (300, 500)
 
@@ -234,7 +234,7 @@ def test_what_went_back_to_a_sender_does_not_return_with_its_receipt() -> None:
 
 def paid_by(payment: Payment) -> dict[str, int]:
     """What could still go back to each sender."""
-    return {item.address: item.amount for item in payment.paid_by if item.amount > 0}
+    return {item.address: item.amount_atomic for item in payment.paid_by if item.amount_atomic > 0}
 
 
 # The end.
@@ -257,12 +257,16 @@ def test_what_is_settled_and_the_fee_make_up_what_is_released(
     settled, [event], [entry] = change.record, change.events, change.entries
     released = min(received, 1_000)
     fee = released * fee_bps // 10_000
-    assert (settled.settled, settled.fee, settled.releasable) == (released - fee, fee, released)
+    assert (settled.settled_atomic, settled.fee_atomic, settled.releasable_atomic) == (
+        released - fee,
+        fee,
+        released,
+    )
     assert (settled.books.recipient, settled.books.fees) == (released - fee, fee)
-    assert settled.books.held_amount == settled.excess == received - released
-    assert settled.succeeded_at == LATER
+    assert settled.books.held_atomic == settled.excess_atomic == received - released
+    assert settled.succeeded_at_ms == LATER
     assert (entry.cause, entry.subject) == ("release", "out_1")
-    assert event.payload["settledAmountAtomic"] == str(settled.settled)
+    assert event.payload["settledAmountAtomic"] == str(settled.settled_atomic)
 
 
 def test_the_fee_of_a_release_stays_when_later_receipts_are_undone() -> None:
@@ -270,9 +274,9 @@ def test_the_fee_of_a_release_stays_when_later_receipts_are_undone() -> None:
     change, receipt = counted(fresh, a_receipt(1_000))
     executing = payments.apply_trigger(releasing(change.record), "release", now=NOW).record
     undone = payments.reverse_receipt(executing, receipt, now=LATER, release_stopped=False).record
-    assert (undone.releasable, undone.fee) == (1_000, 10)
+    assert (undone.releasable_atomic, undone.fee_atomic) == (1_000, 10)
     settled = payments.settle(undone, now=LATER).record
-    assert (settled.settled, settled.books.escrow) == (990, -1_000)
+    assert (settled.settled_atomic, settled.books.escrow) == (990, -1_000)
 
 
 def test_a_payment_expires_with_or_without_a_part() -> None:
@@ -284,7 +288,7 @@ def test_a_payment_expires_with_or_without_a_part() -> None:
 
 def test_only_what_received_nothing_and_expects_nothing_is_cancelled() -> None:
     cancelled = payments.cancel(stages()["processing"].payment, now=LATER).record
-    assert (cancelled.status, cancelled.authorized, cancelled.cancelled_at) == (
+    assert (cancelled.status, cancelled.authorized, cancelled.cancelled_at_ms) == (
         "cancelled", (), LATER,
     )  # fmt: skip
     for name in ("awaiting_payment, part received", "processing, a transfer seen"):
@@ -373,7 +377,9 @@ def test_a_decision_resolves_it_unless_another_is_still_asked_for(
     if resolution is None:
         assert after == Reconciliation(status="open")
     else:
-        assert after == Reconciliation(status="resolved", resolution=resolution, resolved_at=LATER)
+        assert after == Reconciliation(
+            status="resolved", resolution=resolution, resolved_at_ms=LATER
+        )
 
 
 def test_what_was_resolved_opens_again_for_the_next_cause() -> None:
@@ -393,9 +399,9 @@ def test_a_later_refund_leaves_a_write_off_as_it_was_resolved(
     short = stages()["action_required, short"].payment
     given_up = payments.write_off(short, now=NOW + 400, note="no answer").record
     after = later(given_up).record
-    assert (after.status, after.books.held_amount) == ("failed", 0)
+    assert (after.status, after.books.held_atomic) == ("failed", 0)
     assert after.reconciliation == Reconciliation(
-        status="resolved", resolution="write_off", resolved_at=NOW + 400
+        status="resolved", resolution="write_off", resolved_at_ms=NOW + 400
     )
     assert after.reconciliation_note == "no answer"
 
@@ -456,16 +462,20 @@ def test_a_write_off_reports_the_decision_and_the_end() -> None:
 
 def test_a_retry_forgets_the_failure() -> None:
     failed = stages()["action_required, release failed"].payment
-    assert (failed.failure, failed.release_id, failed.released) == ("transaction_failed", None, 0)
+    assert (failed.failure, failed.release_id, failed.released_atomic) == (
+        "transaction_failed",
+        None,
+        0,
+    )
     assert failed.timeline[-1].reason == "transaction_failed"
     again = payments.retry(failed, now=LATER).record
-    assert (again.status, again.failure, again.releasable) == ("executing", None, 1_000)
+    assert (again.status, again.failure, again.releasable_atomic) == ("executing", None, 1_000)
 
 
 def test_a_moment_is_stamped_once() -> None:
     succeeded = stages()["succeeded"].payment
     after = payments.apply_trigger(succeeded, "overpaid", now=LATER).record
-    assert after.succeeded_at == succeeded.succeeded_at == NOW
+    assert after.succeeded_at_ms == succeeded.succeeded_at_ms == NOW
 
 
 @pytest.mark.parametrize(

@@ -164,15 +164,15 @@ def check_counted(before: payments.Payment, change: Step[payments.Payment], amou
     after = change.record
     [entry] = change.entries
     assert (entry.cause, entry.subject, entry.number) == ("receipt", "new", before.entry_count + 1)
-    assert after.received == before.received + amount
-    assert after.books.held_amount == before.books.held_amount + amount
+    assert after.received_atomic == before.received_atomic + amount
+    assert after.books.held_atomic == before.books.held_atomic + amount
     assert after.books.payer == before.books.payer - amount
-    assert after.counted - before.counted == after.books.escrow - before.books.escrow
-    assert after.counted <= after.amount
+    assert after.counted_atomic - before.counted_atomic == after.books.escrow - before.books.escrow
+    assert after.counted_atomic <= after.amount_atomic
     assert change.events  # no change without its event
     assert after.status_version == before.status_version + len(change.events)
-    assert (after.release_id, after.released) == (before.release_id, before.released)
-    assert change.events[-1].payload["receivedAmountAtomic"] == str(after.received)
+    assert (after.release_id, after.released_atomic) == (before.release_id, before.released_atomic)
+    assert change.events[-1].payload["receivedAmountAtomic"] == str(after.received_atomic)
 
 
 @given(
@@ -217,8 +217,8 @@ def test_a_payment_under_a_rain_of_dust_stays_small() -> None:
     assert len(payment.timeline) == MAX_TIMELINE_ENTRIES
     assert payment.timeline[: len(begun)] == begun
     last = stage.counting(1, BOB, now=NOW + 7).payment.timeline
-    assert (len(last), last[-1].at) == (MAX_TIMELINE_ENTRIES, NOW + 7)
-    assert payment.excess == MAX_TIMELINE_ENTRIES + 5
+    assert (len(last), last[-1].at_ms) == (MAX_TIMELINE_ENTRIES, NOW + 7)
+    assert payment.excess_atomic == MAX_TIMELINE_ENTRIES + 5
     assert payment.labels == ("overpaid",)
 
 
@@ -261,14 +261,19 @@ def test_a_reorg_takes_back_what_the_receipt_counted_for(name: str) -> None:
     assert (after.status, event.name) == (UNDONE[name], "payment.reorged")
     assert after.labels == (*before.labels, "reorged")
     assert (entry.cause, entry.subject) == ("receipt_reorged", receipt.id)
-    assert after.received == before.received - receipt.amount == 0
-    assert after.counted == before.counted - receipt.counted
-    assert after.books.payer == before.books.payer + receipt.amount
-    assert after.books.escrow == before.books.escrow - receipt.counted
-    assert after.books.excess == before.books.excess - (receipt.amount - receipt.counted)
-    assert (after.books.recipient, after.settled) == (before.books.recipient, before.settled)
-    assert (after.release_id, after.released) == (before.release_id, before.released)
-    assert all(item.amount < 0 for item in after.paid_by)  # what went back to her meanwhile
+    assert after.received_atomic == before.received_atomic - receipt.amount_atomic == 0
+    assert after.counted_atomic == before.counted_atomic - receipt.counted_atomic
+    assert after.books.payer == before.books.payer + receipt.amount_atomic
+    assert after.books.escrow == before.books.escrow - receipt.counted_atomic
+    assert after.books.excess == before.books.excess - (
+        receipt.amount_atomic - receipt.counted_atomic
+    )
+    assert (after.books.recipient, after.settled_atomic) == (
+        before.books.recipient,
+        before.settled_atomic,
+    )
+    assert (after.release_id, after.released_atomic) == (before.release_id, before.released_atomic)
+    assert all(item.amount_atomic < 0 for item in after.paid_by)  # what went back to her meanwhile
 
 
 @pytest.mark.parametrize("name", STOPPED)
@@ -280,11 +285,11 @@ def test_a_release_that_could_be_stopped_is_forgotten(name: str) -> None:
     after, [event] = change.record, change.events
     assert (after.status, event.name) == ("action_required", "payment.action_required")
     assert (after.labels, after.reconciliation.status) == (("reorged",), "open")
-    assert (after.release_id, after.released, after.books.held_amount) == (None, 0, 0)
+    assert (after.release_id, after.released_atomic, after.books.held_atomic) == (None, 0, 0)
     back, _ = counted(after, a_receipt(WHOLE), now=NOW + 1)
     assert (back.record.status, back.record.books.escrow) == ("action_required", 1_000)
     accepted = payments.accept(back.record, now=NOW + 2).record
-    assert (accepted.status, accepted.releasable) == ("accepted", 1_000)
+    assert (accepted.status, accepted.releasable_atomic) == ("accepted", 1_000)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -294,16 +299,16 @@ def test_a_receipt_that_comes_back_puts_the_books_where_they_were(name: str, mom
     stage = stages()[name]
     before, [receipt] = stage.payment, stage.receipts
     undone = payments.reverse_receipt(before, receipt, now=NOW, release_stopped=False).record
-    again = a_receipt(receipt.amount, receipt.sender, id="new")
+    again = a_receipt(receipt.amount_atomic, receipt.sender, id="new")
     change, stored = counted(undone, again, now=MOMENTS[moment])
     after = change.record
-    check_counted(undone, change, receipt.amount)
-    assert (after.books, after.received, after.counted, after.paid_by) == (
-        before.books, before.received, before.counted, before.paid_by,
+    check_counted(undone, change, receipt.amount_atomic)
+    assert (after.books, after.received_atomic, after.counted_atomic, after.paid_by) == (
+        before.books, before.received_atomic, before.counted_atomic, before.paid_by,
     )  # fmt: skip
-    assert stored.counted == receipt.counted
-    assert (after.release_id, after.released) == (before.release_id, before.released)
-    if not before.excess:
+    assert stored.counted_atomic == receipt.counted_atomic
+    assert (after.release_id, after.released_atomic) == (before.release_id, before.released_atomic)
+    if not before.excess_atomic:
         assert not set(after.labels) & {"overpaid", "duplicate"}
 
 
@@ -315,7 +320,7 @@ def test_whatever_the_fee_what_comes_after_the_release_is_excess(fee_bps: int, a
     settled = payments.settle(executing, now=NOW).record
     for payment in (executing, settled):
         after = counted(payment, a_receipt(amount, BOB, id="receipt_2"))[0].record
-        assert after.excess == amount
+        assert after.excess_atomic == amount
 
 
 @given(
@@ -344,12 +349,12 @@ def test_whichever_receipts_are_lost_and_return_the_books_are_the_same(
     gone = [receipt for place, receipt in enumerate(stage.receipts) if place in lost]
     for receipt in gone:
         payment = payments.reverse_receipt(payment, receipt, now=NOW, release_stopped=False).record
-        assert payment.books.held_amount == before.books.held_amount - (
-            before.received - payment.received
+        assert payment.books.held_atomic == before.books.held_atomic - (
+            before.received_atomic - payment.received_atomic
         )
     for receipt in reversed(gone):
-        payment = counted(payment, a_receipt(receipt.amount, id=receipt.id))[0].record
-    assert (payment.books, payment.received) == (before.books, before.received)
+        payment = counted(payment, a_receipt(receipt.amount_atomic, id=receipt.id))[0].record
+    assert (payment.books, payment.received_atomic) == (before.books, before.received_atomic)
     assert payment.release_id == before.release_id
 
 
@@ -401,4 +406,6 @@ def test_receipts_and_reorgs_add_up_as_a_fold_of_them_says(plan: list[tuple[str,
             ).record
         if payment.status == "accepted" and payment.release_id is None:
             payment = releasing(payment)
-        assert (payment.counted, payment.excess, payment.status) == folded(1_000, moves)
+        assert (payment.counted_atomic, payment.excess_atomic, payment.status) == folded(
+            1_000, moves
+        )

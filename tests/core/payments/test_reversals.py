@@ -35,8 +35,12 @@ def test_a_release_taken_back_leaves_what_was_before_it(amount: int, fee_bps: in
     change = reverse_release(released(amount, fee_bps=fee_bps), REASON, now=LATER)
     after = change.record
     assert after.books == before.record.books
-    assert (after.status, after.settled, after.succeeded_at) == ("action_required", 0, None)
-    assert (after.release_id, after.release_hash, after.released) == (None, None, 0)
+    assert (after.status, after.settled_atomic, after.succeeded_at_ms) == (
+        "action_required",
+        0,
+        None,
+    )
+    assert (after.release_id, after.release_hash, after.released_atomic) == (None, None, 0)
     assert (after.can_retry, after.failure) == (True, REASON)
     assert (after.reconciliation.status, "reorged" in after.labels) == ("open", True)
     assert [event.name for event in change.events] == ["payment.action_required"]
@@ -49,9 +53,9 @@ def test_a_release_taken_back_after_refunds_leaves_the_recipient_owed() -> None:
     after = reverse_release(part, REASON, now=LATER).record
     assert (after.books.escrow, after.books.recipient) == (1_000, -300)
     again = attrs.evolve(payments.retry(after, now=LATER).record, release_id="out_2")
-    again = attrs.evolve(again, released=again.books.escrow)
+    again = attrs.evolve(again, released_atomic=again.books.escrow)
     done = payments.settle(again, now=LATER).record
-    assert (done.books.recipient, done.settled, done.status) == (700, 1_000, "succeeded")
+    assert (done.books.recipient, done.settled_atomic, done.status) == (700, 1_000, "succeeded")
 
 
 def held(amount: int = 600) -> Payment:
@@ -76,7 +80,7 @@ def test_a_refund_taken_back_leaves_what_was_before_it(
     done = refunded(before, trigger, **sources)
     change = reverse_refund(done, "refund_1", ALICE, claimed=True, now=LATER, **sources)
     after = change.record
-    assert (after.status, after.refunded) == (status, 0)
+    assert (after.status, after.refunded_atomic) == (status, 0)
     assert (after.books, after.paid_by) == (before.books, before.paid_by)
     assert [item.name for item in change.events] == [event]
     assert "reorged" in after.labels
@@ -88,7 +92,7 @@ def test_a_refund_taken_back_leaves_what_was_before_it(
 def test_one_refund_of_two_taken_back_leaves_the_other(trigger: str) -> None:
     two = refunded(refunded(released(), "refund_part", recipient=300), trigger, recipient=700)
     after = reverse_refund(two, "refund_2", ALICE, claimed=True, now=LATER, recipient=700).record
-    assert (after.status, after.refunded) == ("partially_refunded", 300)
+    assert (after.status, after.refunded_atomic) == ("partially_refunded", 300)
     assert after.books.recipient == 700
 
 
@@ -105,15 +109,19 @@ def test_a_stranger_who_got_a_refund_has_nothing_to_claim_when_it_is_taken_back(
 def test_what_a_recipient_sends_back_is_reported_and_is_in_no_books(
     amount: int, event: str, labels: tuple[str, ...]
 ) -> None:
-    before = attrs.evolve(released(), returned=300)
+    before = attrs.evolve(released(), returned_atomic=300)
     change = payments.note_return(before, amount, now=LATER)
     after = change.record
-    assert (after.status, after.returned, after.books) == ("succeeded", 300 + amount, before.books)
+    assert (after.status, after.returned_atomic, after.books) == (
+        "succeeded",
+        300 + amount,
+        before.books,
+    )
     assert (tuple(after.labels), [item.name for item in change.events]) == (labels, [event])
-    assert (change.entries, after.updated_at) == ((), LATER)
+    assert (change.entries, after.updated_at_ms) == ((), LATER)
 
 
 def test_funds_sent_back_before_a_release_are_kept_without_an_event() -> None:
     change = payments.note_return(a_payment(), 200, now=LATER)
-    assert (change.record.status, change.record.returned) == ("awaiting_payment", 200)
-    assert (change.events, change.record.updated_at) == ((), LATER)
+    assert (change.record.status, change.record.returned_atomic) == ("awaiting_payment", 200)
+    assert (change.events, change.record.updated_at_ms) == ((), LATER)

@@ -26,8 +26,8 @@ def test_the_tolerance_is_rounded_down_for_the_recipient_grants_it(
     missing are more than that. Rounded up, a Payment of 1 with any tolerance would be covered by
     nothing at all.
     """
-    payment = attrs.evolve(a_payment(tolerance_bps=bps), amount=Atomic(amount))
-    assert payment.required == required
+    payment = attrs.evolve(a_payment(tolerance_bps=bps), amount_atomic=Atomic(amount))
+    assert payment.required_atomic == required
     for received, status in ((required - 1, "awaiting_payment"), (required, "accepted")):
         if received:
             after = counted(payment, a_receipt(received))[0].record
@@ -38,15 +38,17 @@ def test_the_tolerance_is_rounded_down_for_the_recipient_grants_it(
 def test_what_is_missing_of_a_covered_payment_is_within_the_tolerance(
     amount: int, bps: int
 ) -> None:
-    payment = attrs.evolve(a_payment(tolerance_bps=bps), amount=Atomic(amount))
+    payment = attrs.evolve(a_payment(tolerance_bps=bps), amount_atomic=Atomic(amount))
     tolerance = Fraction(amount * bps, BPS)
-    assert amount - payment.required <= tolerance < amount - payment.required + 1
-    assert payment.required > 0
+    assert amount - payment.required_atomic <= tolerance < amount - payment.required_atomic + 1
+    assert payment.required_atomic > 0
 
 
 @given(released=st.integers(1, 10**40), bps=st.integers(0, BPS))
 def test_the_fee_is_rounded_down_for_the_recipient_pays_it(released: int, bps: int) -> None:
     """The recipient agreed to a rate: rounded up, the fee would be above it."""
-    payment = attrs.evolve(a_payment(fee_bps=bps), release_id="out_1", released=Atomic(released))
+    payment = attrs.evolve(
+        a_payment(fee_bps=bps), release_id="out_1", released_atomic=Atomic(released)
+    )
     fee = Fraction(released * bps, BPS)
-    assert payment.fee <= fee < payment.fee + 1
+    assert payment.fee_atomic <= fee < payment.fee_atomic + 1

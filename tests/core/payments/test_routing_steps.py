@@ -15,18 +15,21 @@ from tests.core.examples import NOW, a_payment
 ROUTE = PaymentRoute(
     key="quote_1", chain_id=137, asset_symbol="USDC", address="0xrouter",
     token_address="0xusdc", decimals=6,
-    amount=Atomic(25_000_000), expected=Atomic(24_900_000), minimum=Atomic(24_800_000),
+    amount_atomic=Atomic(25_000_000), expected_atomic=Atomic(24_900_000),
+    minimum_atomic=Atomic(24_800_000),
 )  # fmt: skip
 
 
 def executing() -> Payment:
-    paid = a_payment(status="executing", received=Atomic(25_000_000), counted=Atomic(25_000_000))
+    paid = a_payment(
+        status="executing", received_atomic=Atomic(25_000_000), counted_atomic=Atomic(25_000_000)
+    )
     return attrs.evolve(
         paid,
         route=ROUTE,
         release_id="out_1",
         release_hash="0xrelease",
-        released=Atomic(25_000_000),
+        released_atomic=Atomic(25_000_000),
         books=JournalBalances(payer=Atomic(-25_000_000), escrow=Atomic(25_000_000)),
     )
 
@@ -50,8 +53,8 @@ def test_a_delivery_settles_and_moves_the_books() -> None:
     step = routing.settle_delivery(executing(), "0xdelivery", 24_850_000, now=NOW)
     done = step.record
     assert done.route is not None
-    assert (done.status, done.settled) == ("succeeded", 25_000_000)
-    assert (done.route.delivery_hash, done.route.delivered) == ("0xdelivery", 24_850_000)
+    assert (done.status, done.settled_atomic) == ("succeeded", 25_000_000)
+    assert (done.route.delivery_hash, done.route.delivered_atomic) == ("0xdelivery", 24_850_000)
     assert (done.books.escrow, done.books.recipient) == (0, 25_000_000)
     assert [event.name for event in step.events] == ["payment.succeeded"]
 

@@ -30,7 +30,11 @@ def test_what_comes_before_the_release_is_fixed_goes_with_it() -> None:
     payment = change.record
     assert (names(change), payment.status, payment.labels) == (["accepted"], "accepted", ())
     assert change.events[0].payload["receivedAmountAtomic"] == "1000"
-    assert (payment.releasable, payment.excess, receipt.counted) == (1_000, 0, 40)
+    assert (payment.releasable_atomic, payment.excess_atomic, receipt.counted_atomic) == (
+        1_000,
+        0,
+        40,
+    )
     assert payment.reconciliation.status == "none"
 
 
@@ -38,7 +42,11 @@ def test_only_what_passes_the_amount_is_too_much_of_it() -> None:
     change, receipt = counted(tolerated(), a_receipt(60, BOB))
     payment = change.record
     assert (names(change), payment.labels) == (["overpaid"], ("overpaid",))
-    assert (payment.releasable, payment.excess, receipt.counted) == (1_000, 20, 40)
+    assert (payment.releasable_atomic, payment.excess_atomic, receipt.counted_atomic) == (
+        1_000,
+        20,
+        40,
+    )
 
 
 def test_what_comes_after_it_can_only_go_back_and_is_late() -> None:
@@ -49,7 +57,7 @@ def test_what_comes_after_it_can_only_go_back_and_is_late() -> None:
         change, receipt = counted(before, a_receipt(40, BOB))
         after = change.record
         assert (after.status, names(change), after.labels) == (before.status, ["late"], ("late",))
-        assert (after.excess, receipt.counted, after.released) == (40, 0, 960)
+        assert (after.excess_atomic, receipt.counted_atomic, after.released_atomic) == (40, 0, 960)
         assert after.reconciliation.status == "open"
         over, _ = counted(after, a_receipt(1, BOB))
         assert (names(over), over.record.labels) == (["overpaid"], ("late", "overpaid"))
@@ -65,7 +73,7 @@ def test_the_rest_of_what_the_partner_accepted_short_is_late_as_well() -> None:
     waiting = payments.expire(short, now=NOW + 1_000).record
     accepted = releasing(payments.accept(waiting, now=NOW + 1_000).record)
     change, _ = counted(accepted, a_receipt(400, BOB), now=NOW + 1_001)
-    assert (names(change), change.record.excess) == (["late"], 400)
+    assert (names(change), change.record.excess_atomic) == (["late"], 400)
     assert "overpaid" not in change.record.labels
 
 
@@ -83,11 +91,11 @@ def test_overpaid_is_who_has_passed_the_amount(
         if is_free and place >= release_after:
             payment = releasing(payment)
         payment = counted(payment, a_receipt(part, id=f"receipt_{place}"))[0].record
-        over = payment.received > payment.amount
+        over = payment.received_atomic > payment.amount_atomic
         assert bool({"overpaid", "duplicate"} & set(payment.labels)) == over
-        assert payment.books.held_amount == payment.received
+        assert payment.books.held_atomic == payment.received_atomic
         if payment.release_id is None:
-            assert payment.excess == max(0, payment.received - payment.amount)
+            assert payment.excess_atomic == max(0, payment.received_atomic - payment.amount_atomic)
 
 
 # Finality.

@@ -44,19 +44,23 @@ def test_an_amount_is_converted_exactly_and_rounded_down(
 
 def test_the_minimum_is_rounded_for_nobodys_gain_and_is_never_nothing() -> None:
     terms = compute_terms(SIX, SIX, 1_001, 0, estimate(slippage=30))
-    assert (terms.output, terms.minimum, terms.fee) == (1_001, 997, 0)  # 3.003 is rounded up
-    assert compute_terms(SIX, SIX, 1, 0, estimate(slippage=10_000)).minimum == 1
+    assert (terms.output_atomic, terms.minimum_atomic, terms.fee_atomic) == (
+        1_001,
+        997,
+        0,
+    )  # 3.003 is rounded up
+    assert compute_terms(SIX, SIX, 1, 0, estimate(slippage=10_000)).minimum_atomic == 1
 
 
 def test_the_recipients_fee_comes_first_and_the_exchanges_after_it() -> None:
     assert deduct_fee(999, 100) == 990  # as a Payment has it: 9.99 is rounded down
     terms = compute_terms(SIX, SIX, 1_000_000, 100, estimate(rate="2", fee=7))
-    assert (terms.input, terms.paid_on) == (1_000_000, 990_000)
-    assert (terms.output, terms.fee) == (1_979_993, 20_007)
+    assert (terms.input_atomic, terms.paid_on) == (1_000_000, 990_000)
+    assert (terms.output_atomic, terms.fee_atomic) == (1_979_993, 20_007)
 
 
 def test_a_source_that_pays_for_the_exchange_takes_no_fee() -> None:
-    assert compute_terms(SIX, SIX, 100, 0, estimate(fee=-5)).fee == 0
+    assert compute_terms(SIX, SIX, 100, 0, estimate(fee=-5)).fee_atomic == 0
 
 
 @pytest.mark.parametrize("fee", [1_000, 1_001])

@@ -16,7 +16,7 @@ FULL = 25_000_000
 def page(*receipts: Receipt, due: int = FULL, at: int = 0, height: int = 100, **facts: Any) -> Any:
     return CheckoutPage(
         payment=payment(**facts), receipts=receipts, branding=Branding(), stage="waiting",
-        notices=(), pending_amount=0, due=due, scanned_height=height, landmark=None,
+        notices=(), pending_atomic=0, due_atomic=due, scanned_height=height, landmark=None,
         looked_at=at, client_secret=None,
     )  # fmt: skip
 
@@ -25,8 +25,8 @@ def receipt(status: str, block: int) -> Receipt:
     return Receipt(
         id="receipt_1", payment_id="payment_1", option_id=None, chain_id=8453,
         transaction_hash="0x1", position=0, log_index=0, token_address="0x", sender="0x",
-        recipient="0x", amount=1, block_number=block, block_hash="0x", status=status,
-        observed_at=0,
+        recipient="0x", amount_atomic=1, block_number=block, block_hash="0x", status=status,
+        observed_at_ms=0,
     )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def test_what_is_due_is_paid_or_the_whole_amount_once_more() -> None:
 
 
 def test_the_smallest_amount_cannot_be_paid_short_and_can_be_paid_over() -> None:
-    least = plan_moves(page(due=1, amount=1))
+    least = plan_moves(page(due=1, amount_atomic=1))
     assert "pay_short" not in least
     assert least["pay_over"] == (Send(2),)
 

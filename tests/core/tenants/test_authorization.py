@@ -34,7 +34,7 @@ NOW = 1_790_000_000_000
 
 
 def a_key(kind: str, *scopes: str, **given: object) -> Key:
-    facts = {"id": "key_1", "name": "k", "digest": "d", "created_at": NOW, "kind": kind}
+    facts = {"id": "key_1", "name": "k", "digest": "d", "created_at_ms": NOW, "kind": kind}
     return Key(**{**facts, "scopes": scopes, **given})  # type: ignore[arg-type]
 
 
@@ -48,8 +48,8 @@ def an_environment(*products: str, keys: tuple[Key, ...] = ()) -> Environment:
         api_version="2026-09-09",
         products=products or PRODUCTS,
         keys=keys,
-        created_at=NOW,
-        updated_at=NOW,
+        created_at_ms=NOW,
+        updated_at_ms=NOW,
     )
 
 
@@ -60,9 +60,9 @@ def a_session(*permissions: str, **given: object) -> ClientSession:
         "issuer_key_id": "key_1",
         "permissions": permissions,
         "api_version": "2026-09-09",
-        "created_at": NOW,
-        "exchange_expires_at": NOW,
-        "expires_at": NOW,
+        "created_at_ms": NOW,
+        "exchange_expires_at_ms": NOW,
+        "expires_at_ms": NOW,
     }
     return ClientSession(**{**facts, **given})  # type: ignore[arg-type]
 
@@ -156,19 +156,19 @@ def test_a_standard_keys_scopes_follow_the_products() -> None:
 
 def test_a_key_lives_until_it_is_revoked_or_its_time_is_over() -> None:
     assert key_is_live(a_key("standard"), NOW)
-    assert key_is_live(a_key("standard", expires_at=NOW + 1), NOW)
-    assert not key_is_live(a_key("standard", expires_at=NOW), NOW)
-    assert not key_is_live(a_key("standard", revoked_at=NOW), NOW)
+    assert key_is_live(a_key("standard", expires_at_ms=NOW + 1), NOW)
+    assert not key_is_live(a_key("standard", expires_at_ms=NOW), NOW)
+    assert not key_is_live(a_key("standard", revoked_at_ms=NOW), NOW)
 
 
 def test_a_session_stands_on_itself_and_on_the_key_that_made_it() -> None:
-    live, dead = a_key("standard"), a_key("standard", revoked_at=NOW)
-    expired = a_key("standard", expires_at=NOW - 1)
+    live, dead = a_key("standard"), a_key("standard", revoked_at_ms=NOW)
+    expired = a_key("standard", expires_at_ms=NOW - 1)
     assert session_is_valid(a_session(), an_environment(keys=(live,)))
     assert session_is_valid(a_session(), an_environment(keys=(expired,)))
     assert not session_is_valid(a_session(), an_environment(keys=(dead,)))
     assert not session_is_valid(a_session(), an_environment())
-    assert not session_is_valid(a_session(revoked_at=NOW), an_environment(keys=(live,)))
+    assert not session_is_valid(a_session(revoked_at_ms=NOW), an_environment(keys=(live,)))
 
 
 def test_who_retries_is_the_app_or_the_account_never_the_key() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, ClassVar
 
-from payments_core.clock import FixedClock
+from payments_core.clock import FixedClock, to_datetime
 from payments_core.credentials.secrets import new_secret
 from payments_core_http.routes import ROUTES
 from tests.changed_text import change_end
@@ -98,7 +98,7 @@ class TestTheBearerKey:
         made = {
             "revoked": tenants.create_key(api.partition, "standard", "r"),
             "expired": tenants.create_key(
-                api.partition, "standard", "e", expires_at=clock.now() + 1_000
+                api.partition, "standard", "e", expires_at=to_datetime(clock.now() + 1_000)
             ),
             "live": tenants.create_key(api.app_row.environments["production"], "standard", "l"),
             "publishable": tenants.create_key(api.partition, "publishable", "p"),
@@ -236,7 +236,7 @@ class TestThePaymentSecret:
         assert (seen.status, seen.json) == (200, {"paymentId": PAYMENT})
 
     def test_still_authenticates_after_its_expiry(self, api: ApiHarness) -> None:
-        assert self.call(api, api.payment_secret(PAYMENT, expires_at=0)).status == 200
+        assert self.call(api, api.payment_secret(PAYMENT, expires_at_ms=0)).status == 200
 
     def test_is_needed(self, api: ApiHarness) -> None:
         assert self.call(api, None).code == "unauthorized"

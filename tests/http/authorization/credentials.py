@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from payments_core.clock import to_datetime
 from payments_core.credentials.secrets import new_secret
 from tests.http.authorization.model import PRODUCT_OF_SCOPE, Facts, Row
 from tests.http.authorization.objects import World
@@ -55,8 +56,8 @@ class _Maker:
     def all(self) -> Iterator[Credential]:
         own = self._world.own
         account = own.ids["accountId"]
-        short, _ = self._key("standard", expires_at=self._now + 30_000)
-        brief, _ = self._key("standard", expires_at=self._now + 30_000)
+        short, _ = self._key("standard", expires_at=to_datetime(self._now + 30_000))
+        brief, _ = self._key("standard", expires_at=to_datetime(self._now + 30_000))
         ended, ended_id = self._key("standard")
         gone, gone_id = self._key("standard")
         issuers = {"expired": basic(own.app_id, brief), "revoked": basic(own.app_id, ended)}

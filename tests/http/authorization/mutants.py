@@ -114,7 +114,7 @@ MUTANTS = (
     ),
     Mutant(
         "a key that is revoked between a call's check and its commit goes unseen",
-        (_edit(Authority.confirm, "or key.revoked_at is not None", ""),),
+        (_edit(Authority.confirm, "or key.revoked_at_ms is not None", ""),),
         _cells("taken_away_meanwhile", "POST /v2/accounts"),
     ),
     Mutant(
@@ -167,12 +167,12 @@ MUTANTS = (
     ),
     Mutant(
         "the sessions of a revoked issuer live on",
-        (_edit(authorization.session_is_valid, "and issuer.revoked_at is None", ""),),
+        (_edit(authorization.session_is_valid, "and issuer.revoked_at_ms is None", ""),),
         _cells("by_credential", "GET /v2/client/me"),
     ),
     Mutant(
         "a revoked session lives on",
-        (_edit(authorization.session_is_valid, "session.revoked_at is None and", ""),),
+        (_edit(authorization.session_is_valid, "session.revoked_at_ms is None and", ""),),
         _cells("by_credential", "GET /v2/client/me"),
     ),
     Mutant(
@@ -180,10 +180,10 @@ MUTANTS = (
         (
             _edit(
                 authorization.key_is_live,
-                "and (key.expires_at is None or now < key.expires_at)",
+                "and (key.expires_at_ms is None or now < key.expires_at_ms)",
                 "",
             ),
-            _edit(CredentialIndexEntry.may_open, "now < self.expires_at", "True"),
+            _edit(CredentialIndexEntry.may_open, "now < self.expires_at_ms", "True"),
         ),
         _cells("by_credential", "GET /v2/accounts"),
     ),

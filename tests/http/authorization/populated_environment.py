@@ -165,8 +165,8 @@ class PopulatedEnvironment:
                     capability=name,  # type: ignore[arg-type]
                     status="active",
                     api_version=CURRENT_VERSION,
-                    created_at=self.wire.service.parts.ports.clock.now(),
-                    updated_at=self.wire.service.parts.ports.clock.now(),
+                    created_at_ms=self.wire.service.parts.ports.clock.now(),
+                    updated_at_ms=self.wire.service.parts.ports.clock.now(),
                 )
             )
 
@@ -203,8 +203,8 @@ class PopulatedEnvironment:
                     rails=("ach_push", "wire"),
                 ),
                 api_version=CURRENT_VERSION,
-                created_at=ports.clock.now(),
-                updated_at=ports.clock.now(),
+                created_at_ms=ports.clock.now(),
+                updated_at_ms=ports.clock.now(),
             )
         )
         return id
@@ -228,7 +228,7 @@ class PopulatedEnvironment:
                 token_address="0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb",
                 decimals=18,
                 is_misdirected=True,
-                amount=Atomic(1_000),
+                amount_atomic=Atomic(1_000),
                 sender=sender,
                 address=issued["address"],
                 transaction_hash=f"0x{key}",
@@ -243,8 +243,8 @@ class PopulatedEnvironment:
                 watched=False,
                 external_user_id="",
                 api_version=CURRENT_VERSION,
-                created_at=ports.clock.now(),
-                updated_at=ports.clock.now(),
+                created_at_ms=ports.clock.now(),
+                updated_at_ms=ports.clock.now(),
             )
         )
         return id
@@ -362,7 +362,7 @@ class PopulatedEnvironment:
         service = self.wire.service
         ports = service.parts.ports
         request = LoggedRequest(
-            id=ports.identifiers.new("req"), at=ports.clock.now(), method="GET",
+            id=ports.identifiers.new("req"), at_ms=ports.clock.now(), method="GET",
             path="/v2/accounts", credential="server_key", status=200,
         )  # fmt: skip
         service.parts.request_log.append(self.environment_id, self.wire.mode, [request])

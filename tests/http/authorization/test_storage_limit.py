@@ -130,7 +130,7 @@ def fill(*, by: int = STORAGE_LIMIT_BYTES) -> None:
     world = matrix().world
     id, now = world.own.environment_id, world.clock.now()
     environment = world.service.tenants.get_environment(id)
-    full = evolve(environment, stored_bytes=by, counted_at=now)
+    full = evolve(environment, stored_bytes=by, counted_at_ms=now)
     world.storage.transact(id, lambda tx: tx.replace(full))
 
 

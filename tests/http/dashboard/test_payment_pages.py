@@ -294,8 +294,8 @@ class TestRefund:
         for new in (NewRefund(), NewRefund(amount="2")):
             [leg] = service.acting_as(authority).payments.plan_refund(payment["id"], new).legs
             made = service.acting_as(authority).payments.refund(payment["id"], new)
-            assert (made.amount, made.destination) == (leg.amount, leg.to)
-            assert made.from_escrow == leg.from_escrow
+            assert (made.amount_atomic, made.destination) == (leg.amount_atomic, leg.to)
+            assert made.from_escrow_atomic == leg.from_escrow_atomic
             if new.amount is UNSET:
                 payment = make(checkout, "second")
                 pay(checkout, payment, "10")

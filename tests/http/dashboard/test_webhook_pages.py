@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.clock import DAY, HOUR, SECOND, parse_iso
+from payments_core.clock import DAY, HOUR, SECOND, parse_iso, to_datetime
 from payments_core.engine.events import BY_NAME, Event
 from payments_core.webhooks import trimming
 from payments_core.webhooks.health import DISABLED_WORDS, EndpointHealth
@@ -96,7 +96,7 @@ class TestDeliveries:
 def _endpoint(**more: Any) -> Endpoint:
     return Endpoint(
         id="webhook_1", url="https://a.example", url_digest="d", sealed_secret="s",
-        created_at=0, updated_at=0, **more,
+        created_at_ms=0, updated_at_ms=0, **more,
     )  # fmt: skip
 
 
@@ -223,7 +223,7 @@ def test_an_endpoint_that_the_service_disabled_says_why(console: Console) -> Non
 
 def test_deliveries_that_wait_do_not_hide_that_an_endpoint_fails() -> None:
     for since, state in ((None, "untried"), (1, "failing")):
-        endpoint = _endpoint(failing_since=since)
+        endpoint = _endpoint(failing_since_ms=since)
         health = EndpointHealth(endpoint=endpoint, newest=None, searched=20, failed=0)
         assert name_state(health) == state
 
@@ -249,7 +249,7 @@ class TestEvents:
     @pytest.mark.parametrize("name", sorted(BY_NAME))
     def test_each_kind_of_event_leads_to_its_subject(self, name: str) -> None:
         fields = {field: f"{field}_1" for field in BY_NAME[name].fields}
-        event = Event(id="evt_1", name=name, payload=fields, api_version="", created_at=0)
+        event = Event(id="evt_1", name=name, payload=fields, api_version="", created_at_ms=0)
         named = {subject.id for subject in list_subjects(event)}
         ids = ("paymentId", "webhookId", "deliveryId")
         assert {f"{field}_1" for field in ids if field in fields} <= named
@@ -320,7 +320,7 @@ class TestKeys:
     def test_states(self, console: Console) -> None:
         tenants, partition = console.api.service.tenants, console.api.partition
         now = console.clock.now()
-        tenants.create_key(partition, "standard", "short", expires_at=now + 1_000)
+        tenants.create_key(partition, "standard", "short", expires_at=to_datetime(now + 1_000))
         gone, _ = tenants.create_key(partition, "standard", "gone")
         tenants.revoke_key(partition, gone.id)
         console.system.advance(2)

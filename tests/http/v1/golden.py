@@ -117,7 +117,7 @@ class Player:
         service, partition = self.api.service, self.api.partition
         service.tenants.set_storage_limit(partition, stored)
         environment = service.tenants.get_environment(partition)
-        counted = evolve(environment, stored_bytes=stored, counted_at=environment.updated_at)
+        counted = evolve(environment, stored_bytes=stored, counted_at_ms=environment.updated_at_ms)
         service.parts.ports.storage.transact(partition, lambda tx: tx.replace(counted))
 
     def _sign_settlement(self, quote: str, nonce: int = 1, seconds: int = 600) -> None:

@@ -145,7 +145,7 @@ def test_a_change_has_its_event_and_leaves_the_rest_alone(world: World) -> None:
     assert (changed.email, changed.username, changed.status) == (
         "m@example.com", "merchant", "active",
     )  # fmt: skip
-    assert changed.updated_at == world.clock.now()
+    assert changed.updated_at_ms == world.clock.now()
     world.resources.accounts.change(world.merchant.id, email=None, metadata={"a": 1})
     after = world.resources.accounts.read(world.merchant.id).account
     assert (after.email, after.metadata) == (None, {"a": 1})
@@ -172,8 +172,8 @@ def test_a_change_of_nothing_is_not_a_change_and_has_no_event(world: World) -> N
     ):
         assert attrs.evolve(again.account, version=0) == attrs.evolve(before, version=0)
     stored = world.get(Account, id)
-    assert (stored.updated_at, world.event_names()["account.updated"]) == (
-        before.updated_at, events,
+    assert (stored.updated_at_ms, world.event_names()["account.updated"]) == (
+        before.updated_at_ms, events,
     )  # fmt: skip
     world.service.acting_as(server).accounts.change(
         id, metadata={"a": True}
@@ -215,7 +215,7 @@ def test_a_settlement_preference_is_changed_for_payments_to_come(world: World) -
         world.merchant.id, Settlement(chain_id=1, asset_symbol="USDT")
     ).account
     assert changed.settlement == Settlement(chain_id=1, asset_symbol="USDT")
-    assert changed.updated_at == world.clock.now()
+    assert changed.updated_at_ms == world.clock.now()
     after = world.payment()
     assert (before.payment.chain_id, before.payment.asset_symbol) == (8453, "USDC")
     assert (after.payment.chain_id, after.payment.asset_symbol) == (1, "USDT")

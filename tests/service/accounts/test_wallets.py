@@ -64,8 +64,8 @@ def linked(world: World, account: Account | None = None) -> list[Wallet]:
 def test_a_wallet_that_signs_is_linked_and_verified(world: World, wallet: Signer) -> None:
     made = link(world, wallet, label="main")
     assert (made.address, made.chain_type) == (wallet.address, wallet.chain_type)
-    assert (made.verified, made.verified_at, made.label) == (True, world.clock.now(), "main")
-    assert linked(world) == [attrs.evolve(made, version=1, schema=2)]
+    assert (made.verified, made.verified_at_ms, made.label) == (True, world.clock.now(), "main")
+    assert linked(world) == [attrs.evolve(made, version=1, schema=Wallet.collection.schema)]
     assert world.resources.accounts.read(world.payer.id).wallets == tuple(linked(world))
     assert world.event_names()["account.updated"] == 1
 
@@ -74,10 +74,12 @@ def test_a_challenge_says_whose_the_wallet_becomes_and_until_when(memory_world: 
     world = memory_world
     asked = world.resources.wallets.create_challenge(world.payer.id, WALLET.address.lower(), "evm")
     assert asked.address == WALLET.address
-    assert asked.expires_at == world.clock.now() + CHALLENGE_TTL_MS == world.clock.now() + 600_000
+    assert (
+        asked.expires_at_ms == world.clock.now() + CHALLENGE_TTL_MS == world.clock.now() + 600_000
+    )
     for part in (
         "Payments Core", "Acme", world.payer.id, WALLET.address, asked.nonce,
-        format_iso(asked.expires_at),
+        format_iso(asked.expires_at_ms),
     ):  # fmt: skip
         assert part in asked.message
     assert len(bytes.fromhex(asked.nonce)) == 16
@@ -191,8 +193,8 @@ def test_a_listed_wallet_becomes_verified_in_its_own_row(world: World) -> None:
     before = linked(world, account)
     world.system.advance(1)
     made = link(world, WALLET, account)
-    assert (made.id, made.label, made.created_at) == (
-        before[0].id, "first", before[0].created_at,
+    assert (made.id, made.label, made.created_at_ms) == (
+        before[0].id, "first", before[0].created_at_ms,
     )  # fmt: skip
     assert [wallet.verified for wallet in linked(world, account)] == [True, False]
     relabelled = link(world, WALLET, account, label="second")

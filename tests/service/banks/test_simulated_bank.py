@@ -61,8 +61,8 @@ class TestSettlement:
         advance_to(simulation, WEDNESDAY_NOON + DAY)
         settled = found(simulation)
         assert (settled.status, settled.settles_on) == ("settled", on)
-        assert settled.settled_at is not None
-        assert format_iso(settled.settled_at) == at
+        assert settled.settled_at_ms is not None
+        assert format_iso(settled.settled_at_ms) == at
 
     def test_it_settles_on_the_millisecond(self, simulation: Simulation) -> None:
         simulation.bank.submit(order())
@@ -73,7 +73,7 @@ class TestSettlement:
 
     def test_a_wire_settles_at_once_and_is_final(self, simulation: Simulation) -> None:
         made = simulation.bank.submit(order(rail="wire"))
-        assert (made.status, made.settled_at) == ("settled", WEDNESDAY_NOON)
+        assert (made.status, made.settled_at_ms) == ("settled", WEDNESDAY_NOON)
         assert refused(simulation, "R02") == "wire_is_final"
 
     @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ class TestReturns:
         payout = found(simulation)
         assert (payout.status, payout.return_code) == ("returned", code)
         by_operator = RETURN_CODES[code].individual == "operator"
-        assert (payout.settled_at is None) == by_operator
+        assert (payout.settled_at_ms is None) == by_operator
 
     @pytest.mark.parametrize(
         ("number", "holder_type", "returned_at"),
@@ -115,8 +115,8 @@ class TestReturns:
         simulation.bank.submit(order(account_number=number, holder_type=holder_type))
         simulation.clock.advance(70 * DAY // SECOND)
         payout = found(simulation)
-        assert payout.returned_at is not None
-        assert format_iso(payout.returned_at) == returned_at
+        assert payout.returned_at_ms is not None
+        assert format_iso(payout.returned_at_ms) == returned_at
 
     @pytest.mark.parametrize("number", ["99900000", "99900030", "099900003", "12345678"])
     def test_other_account_numbers_settle(self, simulation: Simulation, number: str) -> None:
@@ -202,7 +202,7 @@ class TestNotices:
         seen = [notice.status for notice in simulation.bank.list_notices()]
         assert sorted(seen) == ["returned", "returned", "settled", "settled"]
         assert all(
-            notice.occurred_at == WEDNESDAY_NOON for notice in simulation.bank.list_notices()
+            notice.occurred_at_ms == WEDNESDAY_NOON for notice in simulation.bank.list_notices()
         )
 
 

@@ -135,7 +135,7 @@ def test_a_release_that_fails_finally_needs_a_decision(world: World, see: See) -
     assert payment.labels == ("execution_failed",)
     assert payment.failure == payment.timeline[-1].reason
     assert payment.reconciliation.status == "open"
-    assert payment.settled == 0
+    assert payment.settled_atomic == 0
     assert world.event_names(payment.id)["payment.action_required"] == 1
     world.finish()
     assert world.sent() == 2

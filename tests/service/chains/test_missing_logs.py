@@ -89,7 +89,7 @@ def test_deposits_settle_when_their_logs_are_shown(world: World, chain: WithoutL
     first = harness.send("5.00")
     harness.add_log(first, "1.00")
     hide_for_a_while(world, chain, lambda: None)
-    assert sorted(one.amount for one in harness.all()) == [1_000_000, 5_000_000]
+    assert sorted(one.amount_atomic for one in harness.all()) == [1_000_000, 5_000_000]
     assert {one.status for one in harness.all()} == {"settled"}
 
 
@@ -110,8 +110,8 @@ def test_a_transaction_with_many_deposits_is_asked_for_by_one_job(
     assert len(jobs.records) == 1
     chain.hides = False
     world.advance(300)
-    assert sorted(one.amount for one in harness.all()) == [1_000_000, 5_000_000]
-    assert sorted(one.amount for one in other.all()) == [2_000_000, 3_000_000]
+    assert sorted(one.amount_atomic for one in harness.all()) == [1_000_000, 5_000_000]
+    assert sorted(one.amount_atomic for one in other.all()) == [2_000_000, 3_000_000]
 
 
 def test_a_transfer_from_a_vault_has_not_failed(world: World, chain: WithoutLogs) -> None:
@@ -174,5 +174,5 @@ def test_a_transaction_that_pays_nothing_in_another_block_is_decided(
     world.advance(120)
     decided = world.get(TrackedTransaction, id)
     assert decided.block_hash not in (None, found.found_in)
-    assert (decided.watched, decided.amount) == (False, 0)
+    assert (decided.watched, decided.amount_atomic) == (False, 0)
     assert world.paid(payment.payment.id).status == "awaiting_payment"

@@ -84,7 +84,7 @@ def test_strangers_transfers_do_not_hold_up_ours(
     harness.world.service.parts.scanner("sandbox").wake(BASE)
     harness.world.run()
     assert len(chain.spans) == before + 2  # the second is of the blocks that became final
-    assert [deposit.amount for deposit in harness.all()] == [5_000_000]
+    assert [deposit.amount_atomic for deposit in harness.all()] == [5_000_000]
 
 
 def test_what_is_too_much_for_one_question_is_asked_in_parts(
@@ -97,4 +97,4 @@ def test_what_is_too_much_for_one_question_is_asked_in_parts(
     wake(harness)
     harness.world.advance(600)
     harness.finish()
-    assert [deposit.amount for deposit in harness.all()] == [5_000_000]
+    assert [deposit.amount_atomic for deposit in harness.all()] == [5_000_000]

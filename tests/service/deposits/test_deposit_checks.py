@@ -58,9 +58,12 @@ class TestChecks:
         world.service.worker("sandbox")
         harness.send("5.00")
         checked = world.resources.deposits.check(harness.account.id)
-        assert (checked.account_id, checked.checked_at) == (harness.account.id, world.clock.now())
+        assert (checked.account_id, checked.checked_at_ms) == (
+            harness.account.id,
+            world.clock.now(),
+        )
         [deposit] = checked.deposits
-        assert (deposit.status, deposit.amount) == ("detected", atomic("5"))
+        assert (deposit.status, deposit.amount_atomic) == ("detected", atomic("5"))
         harness.finish()
         again = world.resources.deposits.check(harness.account.id, BASE)
         assert [deposit.status for deposit in again.deposits] == ["settled"]
@@ -73,7 +76,7 @@ class TestChecks:
             harness.world.system.advance(1)
             harness.world.resources.deposits.check(harness.account.id, BASE)
         checked = harness.world.resources.deposits.check(harness.account.id, BASE)
-        amounts = [deposit.amount for deposit in checked.deposits]
+        amounts = [deposit.amount_atomic for deposit in checked.deposits]
         assert amounts == [atomic(f"1.{place:02}") for place in range(52, 2, -1)]
         assert len(harness.all()) == 53
 
@@ -220,7 +223,7 @@ def test_deposits_are_listed_newest_first_and_by_status(harness: DepositHarness)
     rest = harness.world.service.acting_as(server).deposits.list(
         harness.account.id, limit=3, after=first.next
     )
-    amounts = [deposit.amount for deposit in (*first.records, *rest.records)]
+    amounts = [deposit.amount_atomic for deposit in (*first.records, *rest.records)]
     assert amounts == [atomic(text) for text in ("4", "3", "2", "1")]
     for status, expected in (("failed", 1), ("settled", 2), ("detected", 1), ("confirmed", 0)):
         found, after = 0, None

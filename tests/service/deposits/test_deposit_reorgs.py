@@ -172,7 +172,7 @@ class TestReorgs:
         assert [record for record in caplog.records if "ALARM: deposit" in record.getMessage()]
         assert harness.story == [("failed", "transaction_failed")]
         assert harness.reported_events == [*STORY, "failed"]
-        assert harness.only.settled_at is None
+        assert harness.only.settled_at_ms is None
         harness.send("5.00", name="gone")
         harness.finish()
         harness.world.resources.deposits.check(harness.account.id)

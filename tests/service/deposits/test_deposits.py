@@ -139,10 +139,10 @@ class TestTheWayToTheVault:
         harness.finish()
         deposit = harness.only
         assert deposit.status == "settled"
-        assert (deposit.amount, deposit.sender) == (atomic("5"), OUTSIDE)
+        assert (deposit.amount_atomic, deposit.sender) == (atomic("5"), OUTSIDE)
         assert deposit.deposit_address_id == harness.row.id
         assert deposit.transaction_hash == hash
-        assert deposit.created_at <= deposit.confirmed_at <= deposit.settled_at
+        assert deposit.created_at_ms <= deposit.confirmed_at_ms <= deposit.settled_at_ms
         assert harness.available == before + atomic("5")
         assert harness.left == 0
 
@@ -186,10 +186,14 @@ class TestTheWayToTheVault:
         harness.world.chain.mint(USDC.address, other.address, atomic("1"), "first")
         harness.add_log(hash, "2.00", to=other.address)
         harness.finish()
-        assert sorted(d.amount for d in harness.all()) == [atomic("0.25"), atomic("5"), atomic("5")]
+        assert sorted(d.amount_atomic for d in harness.all()) == [
+            atomic("0.25"),
+            atomic("5"),
+            atomic("5"),
+        ]
         assert {d.status for d in harness.all()} == {"settled"}
         assert {d.transaction_hash for d in harness.all()} == {hash}
-        assert sorted(d.amount for d in other.all()) == [atomic("1"), atomic("2")]
+        assert sorted(d.amount_atomic for d in other.all()) == [atomic("1"), atomic("2")]
         assert harness.available == before + atomic("10.25")
         assert (harness.left, other.left) == (0, 0)
 
@@ -263,8 +267,8 @@ class TestWhatIsNoDeposit:
             token_address=USDC.address,
             source=Contract("vault", world.payer.id, world.vault_address()),
             recipient=harness.address,
-            amount=Atomic(atomic("5")),
-            created_at=world.clock.now(),
+            amount_atomic=Atomic(atomic("5")),
+            created_at_ms=world.clock.now(),
         )
         write(world.storage, world.environment_id, lambda tx: tx.insert(outgoing))
         outbox = Outbox(world.service.parts.ports, world.service.chains)

@@ -47,11 +47,11 @@ def test_it_is_asked_for_until_it_is_known_and_others_do_not_wait(
     harness.world.service.parts.scanner("sandbox").ensure_scheduled()
     harness.world.advance(120)
     if incomplete_chain.how != "silent":  # in one question with the other, both are silent
-        assert [str(deposit.amount) for deposit in harness.all()] == ["7000000"]
+        assert [str(deposit.amount_atomic) for deposit in harness.all()] == ["7000000"]
     incomplete_chain.hashes = set()
     harness.world.advance(180)
     harness.finish()
-    assert sorted(deposit.amount for deposit in harness.all()) == [5_000_000, 7_000_000]
+    assert sorted(deposit.amount_atomic for deposit in harness.all()) == [5_000_000, 7_000_000]
     assert {deposit.status for deposit in harness.all()} == {"settled"}
 
 

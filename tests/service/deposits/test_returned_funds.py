@@ -53,18 +53,18 @@ def test_one_that_a_reorg_undoes_after_it_counted_counts_no_more(
         worker.run_due(1)
     harness.hold_sweeps(60)
     world.run()
-    assert world.paid(sent.id).returned == atomic("25")
+    assert world.paid(sent.id).returned_atomic == atomic("25")
     world.chain.reorg(20)
     harness.finish()
     assert [it.status for it in deposits(world)] == ["failed"]
     shown = world.paid(sent.id)
-    assert (shown.status, shown.returned, shown.labels) == ("succeeded", 0, ("returned",))
+    assert (shown.status, shown.returned_atomic, shown.labels) == ("succeeded", 0, ("returned",))
     reported = [name for name, _, _ in world.reported_events(sent.id)]
     assert reported[-2:] == ["payment.late", "payment.reorged"]
     world.chain.transfer(USDC.address, None, return_address(world), atomic("25"), "back")
     harness.finish()
     world.finish()
-    assert world.paid(sent.id).returned == atomic("25")
+    assert world.paid(sent.id).returned_atomic == atomic("25")
     assert world.held() == (atomic("100"), 0, atomic("100"))
 
 
@@ -92,7 +92,7 @@ def test_a_transfer_of_nothing_from_their_address_hides_none(
     look_through(world, beside_nothing)
     world.finish()
     assert [it.status for it in deposits(world)] == ["settled"]
-    assert world.paid(sent.id).returned == atomic("25")
+    assert world.paid(sent.id).returned_atomic == atomic("25")
 
 
 def test_a_failed_sweep_of_them_is_sent_again_whole(memory_world: World, sent: Payment) -> None:
@@ -119,7 +119,7 @@ def test_on_another_chain_it_is_a_deposit_there_and_no_return(
     [deposit] = deposits(world)
     assert (deposit.status, deposit.chain_id) == ("settled", OTHER_CHAIN)
     assert deposit.account_id == world.payer.id
-    assert world.paid(sent.id).returned == 0
+    assert world.paid(sent.id).returned_atomic == 0
     assert "payment.late" not in world.event_names(sent.id)
 
 
@@ -165,9 +165,9 @@ def test_only_the_token_that_was_sent_is_a_return(
     assert (deposit.status, deposit.asset_symbol) == ("settled", back)
     shown = world.paid(payment.id)
     if back == symbol:
-        assert (shown.returned, shown.labels) == (atomic("5"), ("returned",))
+        assert (shown.returned_atomic, shown.labels) == (atomic("5"), ("returned",))
     else:
-        assert (shown.returned, shown.labels) == (0, ())
+        assert (shown.returned_atomic, shown.labels) == (0, ())
     assert world.event_names(payment.id)["payment.late"] == (back == symbol)
     held = {
         row.asset.symbol: row.total_atomic

@@ -45,7 +45,10 @@ def test_a_submission_locks_no_longer_than_its_time(memory_world: World, again: 
         payer.select(other)
     world.system.advance(-JUMP_S + (150 if again else 0))
     code = str(world.service.parts.links.build_url(payer.paid())).rpartition("/")[2]
-    assert world.service.checkout.read_page(code, mode="sandbox").due == payer.paid().amount
+    assert (
+        world.service.checkout.read_page(code, mode="sandbox").due_atomic
+        == payer.paid().amount_atomic
+    )
     assert payer.select(other).option.selection_status == "selected"
 
 

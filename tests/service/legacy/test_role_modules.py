@@ -138,7 +138,7 @@ def test_its_transactions_move_nothing_and_the_next_payment_goes_on(home: Home) 
         home.world.get(OutboundTransfer, id)
         for id in (home.stored().outgoing_id, home.stored().enable_id)
     ]
-    assert {step.amount for step in steps} == {0}
+    assert {step.amount_atomic for step in steps} == {0}
 
 
 def test_a_module_that_is_there_is_only_enabled(home: Home) -> None:

@@ -62,17 +62,17 @@ def test_a_payment_is_a_transaction_of_its_recipient_and_of_its_payer(world: Wor
         type="payment",
         status="completed",
         asset=done.asset,
-        amount=atomic("25"),
-        fee=0,
+        amount_atomic=atomic("25"),
+        fee_atomic=0,
         payer=payer(world),
         payee=merchant(world),
         transaction_hash=done.release_hash,
-        created_at=done.created_at,
-        completed_at=done.succeeded_at,
+        created_at_ms=done.created_at_ms,
+        completed_at_ms=done.succeeded_at_ms,
     )
-    assert (paid.status, paid.amount) == ("completed", atomic("25"))
+    assert (paid.status, paid.amount_atomic) == ("completed", atomic("25"))
     assert paid.transaction_hash not in (None, received.transaction_hash)
-    assert paid.completed_at is not None
+    assert paid.completed_at_ms is not None
     assert [read(world, item.id) for item in (received, paid)] == [received, paid]
 
 
@@ -89,10 +89,10 @@ def test_a_deposit_is_one(harness: DepositHarness) -> None:
     harness.send("5.00")
     harness.scan()
     [seen] = listed(world, harness.account.id)
-    assert (seen.type, seen.status, seen.completed_at) == ("deposit", "pending", None)
+    assert (seen.type, seen.status, seen.completed_at_ms) == ("deposit", "pending", None)
     harness.finish()
     [done] = listed(world, harness.account.id)
-    assert (done.id, done.status, done.amount) == (seen.id, "completed", atomic("5"))
+    assert (done.id, done.status, done.amount_atomic) == (seen.id, "completed", atomic("5"))
     assert done.payer == Party(wallet_address=OUTSIDE)
     assert done.payee == Party(account_id=harness.account.id, wallet_address=harness.address)
     assert done.transaction_hash == harness.only.transaction_hash
@@ -123,10 +123,10 @@ def test_a_refund_to_a_vault_is_one_of_its_account(world: World) -> None:
     world.refund(payment, "10.00")
     world.finish()
     back, paid = listed(world, world.payer.id)
-    assert (back.type, back.status, back.amount) == ("payment", "completed", atomic("10"))
+    assert (back.type, back.status, back.amount_atomic) == ("payment", "completed", atomic("10"))
     assert (back.payer, back.payee) == (merchant(world), payer(world))
     assert read(world, back.id) == back
-    assert paid.amount == atomic("25")
+    assert paid.amount_atomic == atomic("25")
     outside = world.payment("5.00")
     world.pay(outside, "5.00")
     world.finish()
@@ -169,7 +169,7 @@ def test_pages_and_places_walk_through_all_of_every_kind(
     memory_harness.finish()
     every = listed(world, world.payer.id)
     assert len(every) == 8
-    assert all(newer.created_at >= older.created_at for newer, older in pairwise(every))
+    assert all(newer.created_at_ms >= older.created_at_ms for newer, older in pairwise(every))
     assert len({item.id for item in every}) == 8
     by_number = [
         item
@@ -202,7 +202,7 @@ def test_what_many_pages_cannot_reach_is_refused_and_counted_no_further(
     def work(tx: Transaction) -> None:
         for number in range(MAX_REACH + 5):
             id = f"payment_{number:024}"
-            tx.insert(attrs.evolve(first, id=id, version=0, created_at=first.created_at - 1))
+            tx.insert(attrs.evolve(first, id=id, version=0, created_at_ms=first.created_at_ms - 1))
 
     write(world.storage, world.environment_id, work)
     last = page(world, world.merchant.id, Filters(), page=10, limit=100)

@@ -168,10 +168,10 @@ def call_off(world: ModelWorld, rng: random.Random) -> None:
 
     def work(tx: Any) -> None:
         row = tx.get(SimulatedIncoming, id, for_update=True)
-        off = attrs.evolve(row, end="cancelled", ends_at=now, end_reason="cancelled_by_sender")
+        off = attrs.evolve(row, end="cancelled", ends_at_ms=now, end_reason="cancelled_by_sender")
         tx.replace(off)
         for notice in plan_notices(off):
-            if notice.occurred_at == now and notice.id.split("/")[1] == "cancelled":
+            if notice.occurred_at_ms == now and notice.id.split("/")[1] == "cancelled":
                 known = tx.get(SimulatedIncomingNotice, notice.id)
                 if known is None:
                     tx.insert(notice)
@@ -186,8 +186,8 @@ def call_off(world: ModelWorld, rng: random.Random) -> None:
 
 def _is_received(row: SimulatedIncoming, now: int) -> bool:
     """Received, or ended: nobody can call it off any more."""
-    has_ended = row.ends_at is not None and row.ends_at <= now
-    return has_ended or max(row.settles_at, row.held_until or 0) <= now
+    has_ended = row.ends_at_ms is not None and row.ends_at_ms <= now
+    return has_ended or max(row.settles_at_ms, row.held_until_ms or 0) <= now
 
 
 def _an_incoming(world: ModelWorld, rng: random.Random, statuses: tuple[str, ...]) -> str | None:
@@ -259,9 +259,9 @@ def pass_banking_days(world: ModelWorld, rng: random.Random) -> None:
 
 def _plans(world: ModelWorld) -> list[int]:
     """When the bank does something, of what it has."""
-    plans = [row.settles_at for row in world.mirror.all(SIMULATED, SimulatedPayout).values()]
+    plans = [row.settles_at_ms for row in world.mirror.all(SIMULATED, SimulatedPayout).values()]
     for row in world.mirror.all(SIMULATED, SimulatedIncoming).values():
-        plans += [row.settles_at, row.held_until or 0]
+        plans += [row.settles_at_ms, row.held_until_ms or 0]
     return plans
 
 

@@ -157,12 +157,12 @@ def payouts_hold_what_the_books_say(world: ModelWorld, index: BankIndex, commit:
             yield f"{payment.id} is {payment.status}, and its payout is {payout.status}"
         holder = HOLDER_OF_PAYOUT.get(payout.status)
         for name in ("bank", "recipient"):
-            if getattr(books, name) != (payment.amount if holder == name else 0):
+            if getattr(books, name) != (payment.amount_atomic if holder == name else 0):
                 yield f"{payment.id} has {books}, and its payout is {payout.status}"
-        if payment.settled != books.recipient or books.escrow or books.excess or books.fees:
-            yield f"{payment.id} has {books}, and settled {payment.settled}"
+        if payment.settled_atomic != books.recipient or books.escrow or books.excess or books.fees:
+            yield f"{payment.id} has {books}, and settled {payment.settled_atomic}"
         is_short = payment.chain_id in world.reorged_deeply
-        if books.offramp not in (0, payment.amount) and not is_short:
+        if books.offramp not in (0, payment.amount_atomic) and not is_short:
             yield f"{payment.id} has {books}"
 
 
@@ -171,7 +171,7 @@ def nobody_is_paid_twice(world: ModelWorld, index: BankIndex, commit: Commit) ->
     stored, and none of what went back to the vault."""
     ids = {payment.id for payment in commit.after(Payment) if payment.payout is not None}
     ids |= {row.id.split("/")[1] for row in commit.after(SimulatedPayout)}
-    ids |= {refund.payment_id for refund in commit.after(Refund) if refund.from_offramp}
+    ids |= {refund.payment_id for refund in commit.after(Refund) if refund.from_offramp_atomic}
     for id in sorted(ids):
         payment = world.all(Payment)[id]
         assert payment.payout is not None
@@ -179,7 +179,7 @@ def nobody_is_paid_twice(world: ModelWorld, index: BankIndex, commit: Commit) ->
         refunds = [
             refund
             for refund in world.all(Refund).values()
-            if refund.payment_id == id and refund.from_offramp and refund.status != "failed"
+            if refund.payment_id == id and refund.from_offramp_atomic and refund.status != "failed"
         ]
         if len(alive) > 1:
             yield f"{id} has two payouts: {[row.id for row in alive]}"
@@ -187,8 +187,8 @@ def nobody_is_paid_twice(world: ModelWorld, index: BankIndex, commit: Commit) ->
             yield f"{id} pays under {payment.payout.key}, and the bank under {alive[0].id}"
         if alive and (refunds or payment.status in ("refunded", "cancelled")):
             yield f"{id} is {payment.status}, and the bank pays {alive[0].id}"
-        if any(row.amount_cents * 10_000 != payment.amount for row in alive):
-            yield f"{id} pays {payment.amount}, and the bank another amount"
+        if any(row.amount_cents * 10_000 != payment.amount_atomic for row in alive):
+            yield f"{id} pays {payment.amount_atomic}, and the bank another amount"
 
 
 def payouts_of(world: ModelWorld, payment: Payment) -> list[SimulatedPayout]:
@@ -204,7 +204,7 @@ def payouts_of(world: ModelWorld, payment: Payment) -> list[SimulatedPayout]:
 
 def has_returned(world: ModelWorld, row: SimulatedPayout) -> bool:
     """Whether the bank shows a payout as returned now."""
-    return row.returns_at is not None and row.returns_at <= world.bank_now()
+    return row.returns_at_ms is not None and row.returns_at_ms <= world.bank_now()
 
 
 # After every commit: on-ramps.
@@ -292,14 +292,14 @@ def plans_end_at(world: ModelWorld) -> Instant:
     """When the bank has done all that it plans, and our own reviews of transfers are over."""
     waits: list[Instant] = []
     for payout in world.mirror.all(SIMULATED, SimulatedPayout).values():
-        waits += [payout.settles_at if payout.settles else 0, payout.returns_at or 0]
+        waits += [payout.settles_at_ms if payout.settles else 0, payout.returns_at_ms or 0]
     for row in world.mirror.all(SIMULATED, SimulatedIncoming).values():
-        waits += [row.settles_at, row.held_until or 0, row.ends_at or 0]
+        waits += [row.settles_at_ms, row.held_until_ms or 0, row.ends_at_ms or 0]
     for transaction in world.all(BankTransaction).values():
-        if transaction.held_at is not None and transaction.status == "in_review":
-            waits.append(transaction.held_at + 10 * DAY)
+        if transaction.held_at_ms is not None and transaction.status == "in_review":
+            waits.append(transaction.held_at_ms + 10 * DAY)
         elif transaction.reason in ("credit_failed", "credit_reversed"):
-            waits.append(transaction.updated_at + (MINUTE << min(transaction.credits, 10)))
+            waits.append(transaction.updated_at_ms + (MINUTE << min(transaction.credits, 10)))
     return max(waits, default=0)
 
 

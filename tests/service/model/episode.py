@@ -148,9 +148,9 @@ class Episode:
         """When the last of the Payments and options expires that wait for funds, and the bank has
         done all that it plans."""
         payments = self.world.all(Payment).values()
-        waiting = [p.expires_at for p in payments if p.status == "awaiting_payment"]
+        waiting = [p.expires_at_ms for p in payments if p.status == "awaiting_payment"]
         options = self.world.all(PaymentOption).values()
-        waiting += [option.expires_at for option in options if option.status == "pending"]
+        waiting += [option.expires_at_ms for option in options if option.status == "pending"]
         now = self.world.chain_clock.now()
         waiting.append(plans_end_at(self.world))
         return max((instant for instant in waiting if instant > now), default=None)

@@ -51,16 +51,16 @@ class Index:
 
 def _draws(payment: Payment) -> bool:
     """A send whose transfer is not over; a payout goes on without one."""
-    is_funded = payment.payout is not None and payment.payout.funded_at is not None
+    is_funded = payment.payout is not None and payment.payout.funded_at_ms is not None
     return payment.intent == "send" and payment.status in LIVE_SEND and not is_funded
 
 
 def reservations(record: Record) -> Iterable[tuple[str, int]]:
     """What a record keeps reserved, by the id of the balance."""
     if isinstance(record, FundingOperation) and record.status in LIVE_OPERATION:
-        yield f"{record.vault_id}/{record.asset_symbol}", record.amount
+        yield f"{record.vault_id}/{record.asset_symbol}", record.amount_atomic
     if isinstance(record, Payment) and _draws(record):
         assert record.source is not None
-        yield f"{record.source.vault_id}/{record.asset_symbol}", record.amount
+        yield f"{record.source.vault_id}/{record.asset_symbol}", record.amount_atomic
     if isinstance(record, Refund) and record.vault_id and record.status in LIVE_REFUND:
-        yield f"{record.vault_id}/{record.asset_symbol}", record.amount
+        yield f"{record.vault_id}/{record.asset_symbol}", record.amount_atomic

@@ -60,8 +60,8 @@ def only_empty_payments_are_purged(world: ModelWorld, index: Index, commit: Comm
         purged = remembered.get(before.id)
         if purged is None or purged.escrow_address != before.escrow_address:
             yield f"{before.id} is gone, and its escrow is not known any more"
-        if before.status != "expired" or before.received or before.is_pending:
-            yield f"{before.id} is gone, and it was {before.status} with {before.received}"
+        if before.status != "expired" or before.received_atomic or before.is_pending:
+            yield f"{before.id} is gone, and it was {before.status} with {before.received_atomic}"
         if index.receipts[before.id] or index.entries[before.id] or index.refunds[before.id]:
             yield f"{before.id} is gone, and its money is not"
         for kind in (PaymentOption, FundingOperation, TrackedTransaction, PaymentLink):
@@ -103,23 +103,27 @@ def what_was_received_is_somewhere(world: ModelWorld, index: Index, commit: Comm
         receipts = [r for r in index.receipts[payment.id].values() if r.status == "verified"]
         done = [r for r in index.refunds[payment.id].values() if r.status == "succeeded"]
         books = payment.books
-        released = books.recipient + books.fees + sum(refund.from_recipient for refund in done)
-        went_back = sum(r.from_escrow + r.from_excess + r.from_offramp for r in done)
-        if payment.received != sum(receipt.amount for receipt in receipts):
-            yield f"{payment.id} received {payment.received}, and its receipts differ"
-        if payment.counted != sum(receipt.counted for receipt in receipts):
-            yield f"{payment.id} counted {payment.counted}, and its receipts differ"
-        if payment.refunded != sum(refund.amount for refund in done):
-            yield f"{payment.id} refunded {payment.refunded}, and its refunds differ"
-        drawn = released if payment.intent == "send" else payment.received
+        released = (
+            books.recipient + books.fees + sum(refund.from_recipient_atomic for refund in done)
+        )
+        went_back = sum(
+            r.from_escrow_atomic + r.from_excess_atomic + r.from_offramp_atomic for r in done
+        )
+        if payment.received_atomic != sum(receipt.amount_atomic for receipt in receipts):
+            yield f"{payment.id} received {payment.received_atomic}, and its receipts differ"
+        if payment.counted_atomic != sum(receipt.counted_atomic for receipt in receipts):
+            yield f"{payment.id} counted {payment.counted_atomic}, and its receipts differ"
+        if payment.refunded_atomic != sum(refund.amount_atomic for refund in done):
+            yield f"{payment.id} refunded {payment.refunded_atomic}, and its refunds differ"
+        drawn = released if payment.intent == "send" else payment.received_atomic
         if payment.payout is not None:
             sent = [e for e in index.entries[payment.id].values() if e.cause in _SENT]
             drawn = sum(entry.postings["offramp"] for entry in sent)
         held = books.escrow + books.excess + books.offramp + books.bank
         if drawn != released + went_back + held:
             yield f"{payment.id}: {drawn} came, {books}, {went_back} went back"
-        if books.payer != -drawn + payment.refunded:
-            yield f"{payment.id}: {books}, {drawn} came, {payment.refunded} went back"
+        if books.payer != -drawn + payment.refunded_atomic:
+            yield f"{payment.id}: {books}, {drawn} came, {payment.refunded_atomic} went back"
 
 
 _SENT = ("send", "send_reorged")
@@ -130,7 +134,7 @@ def nothing_is_below_zero(world: ModelWorld, index: Index, commit: Commit) -> Wr
     for payment in _payments(world, commit):
         books = payment.books
         ours = (getattr(books, name) for name in JOURNAL_ACCOUNTS if name != "payer")
-        short = min(*ours, payment.received)
+        short = min(*ours, payment.received_atomic)
         if short < 0 and payment.chain_id not in world.reorged_deeply:
             yield f"{payment.id} has {books}"
 
@@ -142,15 +146,15 @@ def no_refund_exceeds_what_is_there(world: ModelWorld, index: Index, commit: Com
         if not live or payment.chain_id in world.reorged_deeply:
             continue
         books = payment.books
-        if sum(r.from_escrow for r in live) > books.escrow:
+        if sum(r.from_escrow_atomic for r in live) > books.escrow:
             yield f"{payment.id}: refunds take more than the escrow of {books}"
-        if sum(r.from_excess for r in live) > books.excess:
+        if sum(r.from_excess_atomic for r in live) > books.excess:
             yield f"{payment.id}: refunds take more than the excess of {books}"
-        if sum(r.from_recipient for r in live) > books.recipient:
+        if sum(r.from_recipient_atomic for r in live) > books.recipient:
             yield f"{payment.id}: refunds take more than the recipient of {books}"
-        if sum(r.from_offramp for r in live) > books.offramp:
+        if sum(r.from_offramp_atomic for r in live) > books.offramp:
             yield f"{payment.id}: refunds take more than the off-ramp address of {books}"
-        if sum(r.from_escrow for r in live) and payment.release_id:
+        if sum(r.from_escrow_atomic for r in live) and payment.release_id:
             yield f"{payment.id}: a refund from escrow beside a release"
 
 
@@ -175,7 +179,7 @@ def labels_are_never_lost(world: ModelWorld, index: Index, commit: Commit) -> Wr
 def terms_are_kept(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     """What a Payment was created under holds for good, whatever the settings say later."""
     for before, after in commit.replaced(Payment):
-        for name in ("amount", "fee_bps", "tolerance_bps", "confirmations", "expires_at"):
+        for name in ("amount", "fee_bps", "tolerance_bps", "confirmations", "expires_at_ms"):
             if getattr(before, name) != getattr(after, name):
                 yield f"{after.id} has another {name} than it began with"
 
@@ -298,8 +302,8 @@ def public_options_say_what_came(world: ModelWorld, index: Index, commit: Commit
         payment = world.all(Payment)[option.payment_id]
         receipts = index.receipts[payment.id].values()
         own = [r for r in receipts if r.option_id == id and r.status == "verified"]
-        if option.paid != sum(receipt.amount for receipt in own):
-            yield f"{id} was paid {option.paid}, and its receipts differ"
+        if option.paid_atomic != sum(receipt.amount_atomic for receipt in own):
+            yield f"{id} was paid {option.paid_atomic}, and its receipts differ"
         if not set(option.sighted) <= set(payment.sighted):
             yield f"{id} waits for {option.sighted}, and {payment.id} for {payment.sighted}"
         if (option.status == "processing" and not option.sighted) or (

@@ -38,7 +38,7 @@ def send_as_nobody(
 def return_misdirected(world: ModelWorld, rng: random.Random) -> None:
     """What does not count goes back, to its sender or to somebody who is named; at times twice."""
     receipts = list(world.all(Receipt).values())
-    chosen = [r for r in receipts if r.status == "rejected" and r.amount and not _is_back(r)]
+    chosen = [r for r in receipts if r.status == "rejected" and r.amount_atomic and not _is_back(r)]
     if not receipts:
         return
     receipt = rng.choice(chosen[-3:] if chosen and rng.random() < 0.8 else receipts[-5:])
@@ -123,9 +123,9 @@ def names_return(sent_back: SentBack | None, outgoing_id: str) -> bool:
 def proven_amount(world: ModelWorld, payment: Payment, chain_id: int, token: str) -> int:
     """What receipts have proven of a token at a Payment's escrow."""
     if (chain_id, token) == token_of(payment):
-        return payment.received
+        return payment.received_atomic
     return sum(
-        receipt.amount
+        receipt.amount_atomic
         for receipt in world.all(Receipt).values()
         if receipt.payment_id == payment.id
         and is_misdirected(world, receipt)
@@ -138,7 +138,7 @@ def is_misdirected(world: ModelWorld, receipt: Receipt) -> bool:
     payment = world.all(Payment)[receipt.payment_id]
     return (
         receipt.status == "rejected"
-        and receipt.amount > 0
+        and receipt.amount_atomic > 0
         and (receipt.chain_id, receipt.token_address) != token_of(payment)
         and receipt.rejection_reason != "transaction_failed"
     )
@@ -166,7 +166,9 @@ def escrows_hold_what_does_not_count(world: ModelWorld, index: ChainIndex) -> Wr
     held: Counter[tuple[int, str, str]] = Counter()
     for receipt in world.all(Receipt).values():
         if holds(world, receipt):
-            held[receipt.chain_id, receipt.token_address, receipt.recipient] += receipt.amount
+            held[receipt.chain_id, receipt.token_address, receipt.recipient] += (
+                receipt.amount_atomic
+            )
     for chain_id, token, address in list(index.paid_in):
         payment = world.all(Payment).get(index.escrows.get(address, ""))
         if payment is None or (chain_id, token) == token_of(payment):
@@ -206,9 +208,9 @@ def wanted_back(world: ModelWorld, family: str, id: str) -> list[tuple[str, int]
         assert isinstance(owner, Deposit)
         account = next(a for a in world.accounts if a.id == owner.account_id)
         done = sent_back.swept_by is not None
-        return [(world.vault_address(account), int(owner.amount))] if done else []
+        return [(world.vault_address(account), int(owner.amount_atomic))] if done else []
     done = sent_back.status == "succeeded"
-    return [(sent_back.destination, int(owner.amount))] if done else []
+    return [(sent_back.destination, int(owner.amount_atomic))] if done else []
 
 
 MISDIRECTED_ENDINGS: tuple[Callable[[ModelWorld, ChainIndex], Wrong], ...] = (

@@ -51,8 +51,8 @@ def pay(world: ModelWorld, rng: random.Random) -> None:
             missing,
             missing,
             missing,
-            payment.amount,
-            payment.required,
+            payment.amount_atomic,
+            payment.required_atomic,
             missing // 2,
             missing + rng.choice((1, 250_000, 10**7)),
             rng.choice((0, 1, 10**6)),
@@ -152,7 +152,7 @@ def pay_short_and_wait(world: ModelWorld, rng: random.Random) -> None:
         rng.choice(world.processes).advance(5)
     waiting = [p for p in world.all(Payment).values() if p.status == "awaiting_payment"]
     if waiting:
-        until = rng.choice(waiting).expires_at - world.chain_clock.now()
+        until = rng.choice(waiting).expires_at_ms - world.chain_clock.now()
         world.true.advance(max(0, until) // SECOND + rng.choice((0, 1, 40)))
         rng.choice(world.processes).advance(2)
 

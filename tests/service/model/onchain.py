@@ -83,8 +83,12 @@ class ChainIndex:
         if not isinstance(record, SimulatedTransaction):
             return
         for log in record.logs:
-            self.paid_out[record.chain_id, log.token_address, log.sender] += sign * log.amount
-            self.paid_in[record.chain_id, log.token_address, log.recipient] += sign * log.amount
+            self.paid_out[record.chain_id, log.token_address, log.sender] += (
+                sign * log.amount_atomic
+            )
+            self.paid_in[record.chain_id, log.token_address, log.recipient] += (
+                sign * log.amount_atomic
+            )
 
     def held(self, chain_id: int, token: str, address: str) -> int:
         """What an address has at the newest block."""
@@ -149,7 +153,7 @@ def bytes_are_stored_before_they_are_sent(
 ) -> Wrong:
     """What a chain includes of ours is known to the outbox, unless it only fills a slot."""
     for row in commit.inserted(SimulatedTransaction):
-        moves = any(log.amount for log in row.logs)
+        moves = any(log.amount_atomic for log in row.logs)
         if moves and row.sender is not None and row.hash not in index.outgoing:
             yield f"{row.hash} is in the chain, and nobody stored it"
 
@@ -193,13 +197,13 @@ def reservations_are_covered(world: ModelWorld, index: ChainIndex, commit: Commi
     """What is reserved is in the vault, or has left it in a transfer of its own."""
     for balance in commit.after(VaultBalance):
         chain_id, symbol = balance.asset_id.split("/")
-        if int(chain_id) in world.reorged_deeply or not balance.reserved:
+        if int(chain_id) in world.reorged_deeply or not balance.reserved_atomic:
             continue
         token = next(a.address for a in CHAINS[int(chain_id)].tokens if a.symbol == symbol)
         vaults = world.vaults()
         address = vaults[balance.id.split("/")[0]]
         under_way = sum(
-            outgoing.amount
+            outgoing.amount_atomic
             for outgoing in world.all(OutboundTransfer).values()
             if (outgoing.source.address, outgoing.token_address) == (address, token)
             and outgoing.chain_id == int(chain_id)
@@ -207,8 +211,8 @@ def reservations_are_covered(world: ModelWorld, index: ChainIndex, commit: Commi
             and row.succeeded
             and _is_live(world, index, outgoing.id)
         )
-        if balance.reserved > index.held(int(chain_id), token, address) + under_way:
-            yield f"{balance.id} reserves {balance.reserved}, which is not there"
+        if balance.reserved_atomic > index.held(int(chain_id), token, address) + under_way:
+            yield f"{balance.id} reserves {balance.reserved_atomic}, which is not there"
 
 
 def _is_live(world: ModelWorld, index: ChainIndex, outgoing_id: str) -> bool:
@@ -230,8 +234,8 @@ def _proof(world: ModelWorld, receipt: Receipt) -> Wrong:
         yield f"{receipt.id} is verified, and its transaction moved nothing"
         return
     log = row.logs[receipt.position]
-    wanted = (payment.asset.address, payment.escrow_address, receipt.amount)
-    if (log.token_address, log.recipient, log.amount) != wanted or not log.amount:
+    wanted = (payment.asset.address, payment.escrow_address, receipt.amount_atomic)
+    if (log.token_address, log.recipient, log.amount_atomic) != wanted or not log.amount_atomic:
         yield f"{receipt.id} is verified, and the log says {log}"
     if receipt.chain_id != payment.chain_id or receipt.log_index != row.log_index:
         yield f"{receipt.id} is verified, and lies elsewhere"
@@ -275,8 +279,8 @@ def nothing_is_under_way(world: ModelWorld, index: ChainIndex) -> Wrong:
         if transaction.status not in ("settled", "refunded", "failed") and not is_kept:
             yield f"{transaction.id} is still {transaction.status}"
     for balance in world.all(VaultBalance).values():
-        if balance.reserved:
-            yield f"{balance.id} still reserves {balance.reserved}"
+        if balance.reserved_atomic:
+            yield f"{balance.id} still reserves {balance.reserved_atomic}"
 
 
 _LIVE: dict[type[Record], tuple[str, ...]] = {
@@ -296,7 +300,7 @@ def escrows_hold_what_the_books_say(world: ModelWorld, index: ChainIndex) -> Wro
         if payment.escrow_address is None:
             continue
         there = index.held(payment.chain_id, payment.asset.address, payment.escrow_address)
-        if there != payment.books.held_amount + payment.books.fees:
+        if there != payment.books.held_atomic + payment.books.fees:
             yield f"{payment.id} has {payment.books}, and {there} is there"
 
 
@@ -320,7 +324,10 @@ def receipts_are_what_the_chain_shows(world: ModelWorld, index: ChainIndex) -> W
 def _counts(world: ModelWorld, index: ChainIndex, chain_id: int, log: SimulatedLog) -> bool:
     payment = world.all(Payment)[index.escrows[log.recipient]]
     asset = payment.asset
-    return (chain_id, log.token_address) == (asset.chain_id, asset.address) and log.amount > 0
+    return (chain_id, log.token_address) == (
+        asset.chain_id,
+        asset.address,
+    ) and log.amount_atomic > 0
 
 
 def transfers_to_purged_escrows_raise_alarms(world: ModelWorld, index: ChainIndex) -> Wrong:
@@ -340,13 +347,13 @@ def deposits_are_what_the_chain_shows(world: ModelWorld, index: ChainIndex) -> W
         (d.chain_id, d.transaction_hash, d.position): d for d in world.all(Deposit).values()
     }
     for row, position, log in _logs(world):
-        if log.recipient not in world.deposit_addresses or not log.amount:
+        if log.recipient not in world.deposit_addresses or not log.amount_atomic:
             continue
         known = deposits.get((row.chain_id, row.hash, position))
         if known is None:
             yield f"{row.hash} is not a deposit"
-        elif known.amount != log.amount or known.failure == "reorged":
-            yield f"{known.id} is {known.status} ({known.failure}) of {known.amount}"
+        elif known.amount_atomic != log.amount_atomic or known.failure == "reorged":
+            yield f"{known.id} is {known.status} ({known.failure}) of {known.amount_atomic}"
 
 
 def transfers_did_what_the_books_say(world: ModelWorld, index: ChainIndex) -> Wrong:
@@ -357,7 +364,10 @@ def transfers_did_what_the_books_say(world: ModelWorld, index: ChainIndex) -> Wr
         if purpose[0] in ("funding", "sweep") and sent[0].chain_id in world.reorged_deeply:
             continue
         done = [
-            (row.logs[-1].recipient, int(row.logs[-1].amount))  # before it, to the one who pays
+            (
+                row.logs[-1].recipient,
+                int(row.logs[-1].amount_atomic),
+            )  # before it, to the one who pays
             for outgoing in sent
             if (row := on_chain(world, outgoing.chain_id, outgoing.transaction_hash)) is not None
             and row.logs
@@ -371,15 +381,15 @@ def _wanted(world: ModelWorld, family: str, id: str) -> list[tuple[str, int]]:
         operation = world.all(FundingOperation)[id]
         payment = world.all(Payment)[operation.payment_id]
         done = operation.status == "confirmed"
-        return [(str(payment.escrow_address), int(operation.amount))] if done else []
+        return [(str(payment.escrow_address), int(operation.amount_atomic))] if done else []
     if family == "refund":
         refund = world.all(Refund)[id]
-        return [(refund.destination, refund.amount)] if refund.status == "succeeded" else []
+        return [(refund.destination, refund.amount_atomic)] if refund.status == "succeeded" else []
     if family == "sweep":
         deposit = world.all(Deposit)[id]
         account = next(a for a in world.accounts if a.id == deposit.account_id)
         done = deposit.status == "settled"
-        return [(world.vault_address(account), int(deposit.amount))] if done else []
+        return [(world.vault_address(account), int(deposit.amount_atomic))] if done else []
     if family in ("return", "carry", "give back"):
         return wanted_back(world, family, id)
     if family == "credit":
@@ -388,9 +398,13 @@ def _wanted(world: ModelWorld, family: str, id: str) -> list[tuple[str, int]]:
         return [(transaction.destination.address, transaction.amount_atomic)] if done else []
     payment = world.all(Payment)[id]
     if payment.payout is not None:  # to the off-ramp address, whatever the bank did
-        drawn = payment.refunded - payment.books.payer
+        drawn = payment.refunded_atomic - payment.books.payer
         return [(payment.destination.address, int(drawn))] if drawn else []
-    return [(payment.destination.address, int(payment.settled))] if payment.settled else []
+    return (
+        [(payment.destination.address, int(payment.settled_atomic))]
+        if payment.settled_atomic
+        else []
+    )
 
 
 def no_token_is_lost_or_made(world: ModelWorld, index: ChainIndex) -> Wrong:
@@ -400,9 +414,9 @@ def no_token_is_lost_or_made(world: ModelWorld, index: ChainIndex) -> Wrong:
         token, _, holder = id.rpartition(":")
         if holder == FAUCET:
             continue
-        total[token] += balance.total
-        if balance.total < 0:
-            yield f"{id} has {balance.total}"
+        total[token] += balance.total_atomic
+        if balance.total_atomic < 0:
+            yield f"{id} has {balance.total_atomic}"
     for chain_id, token, sender in list(index.paid_out):
         given = -index.held(chain_id, token, FAUCET)
         if sender == FAUCET and given != total[f"{chain_id}:{token}"]:

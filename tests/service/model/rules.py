@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import PolicyTerms
+from payments_core.clock import to_datetime
 from payments_core.deposits.record import Deposit
 from payments_core.money import format_amount
 from payments_core.networks import Asset
@@ -209,7 +210,7 @@ def refund(world: ModelWorld, rng: random.Random) -> None:
 
 def _refund(world: ModelWorld, rng: random.Random, payment: Payment) -> None:
     senders = [item.address for item in payment.paid_by]
-    most = rng.choice((payment.books.held_amount, payment.books.recipient, payment.received))
+    most = rng.choice((payment.books.held_atomic, payment.books.recipient, payment.received_atomic))
     amount = rng.choice((None, None, most, rng.randint(0, max(1, most))))
     new = NewRefund(
         amount=UNSET if amount is None else format_amount(max(0, amount), 6),
@@ -230,7 +231,7 @@ def reconcile(world: ModelWorld, rng: random.Random) -> None:
     if action == "return_misdirected":  # of a receipt: see misdirected.py
         return
     if action == "refund_excess":
-        excess = [payment for payment in world.all(Payment).values() if payment.excess]
+        excess = [payment for payment in world.all(Payment).values() if payment.excess_atomic]
         payment = rng.choice(excess) if excess else None
     else:
         payment = world.payment(rng, *rng.choice((HELD[:1], HELD[:1], HELD)))
@@ -287,7 +288,7 @@ def mandate(world: ModelWorld, rng: random.Random) -> None:
         vault_id=vault.id,
         amount_per_period=rng.choice(("3", "10", "40")),
         period=rng.choice(("day", "week", "month")),
-        expires_at=rng.choice((UNSET, world.chain_clock.now() + 7_200_000)),
+        expires_at=rng.choice((UNSET, to_datetime(world.chain_clock.now() + 7_200_000))),
     )
     world.tried(
         rng,

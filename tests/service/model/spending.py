@@ -28,13 +28,13 @@ def no_funds_are_reserved_twice(world: ModelWorld, index: Index, commit: Commit)
                 touched |= {id for id, _ in reservations(record)}
     for id in sorted(touched):
         balance = world.all(VaultBalance).get(id)
-        reserved = balance.reserved if balance else 0
+        reserved = balance.reserved_atomic if balance else 0
         if reserved != index.reserved[id]:
             yield f"{id} reserves {reserved}, and {index.reserved[id]} is needed"
     for before, after in _balances(commit):
-        risen = after.reserved > (before.reserved if before else 0)
-        if risen and after.reserved > after.total:
-            yield f"{after.id} reserves {after.reserved} of {after.total}"
+        risen = after.reserved_atomic > (before.reserved_atomic if before else 0)
+        if risen and after.reserved_atomic > after.total_atomic:
+            yield f"{after.id} reserves {after.reserved_atomic} of {after.total_atomic}"
 
 
 def limits_are_kept(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
@@ -42,15 +42,19 @@ def limits_are_kept(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
     for before, after in _balances(commit):
         vault = world.all(Vault)[after.id.split("/")[0]]
         limit = world.all(Policy)[vault.policy_id].daily_limit
-        known = before.spent if before and before.spent_day == after.spent_day else 0
-        if after.spent > known and limit is not None and after.spent > Decimal(limit) * 10**6:
-            yield f"{after.id} has spent {after.spent} of {limit}"
+        known = before.spent_atomic if before and before.spent_day == after.spent_day else 0
+        if (
+            after.spent_atomic > known
+            and limit is not None
+            and after.spent_atomic > Decimal(limit) * 10**6
+        ):
+            yield f"{after.id} has spent {after.spent_atomic} of {limit}"
         least = sum(_spent(world, after))
-        if after.spent < least:
-            yield f"{after.id} counts {after.spent}, and {least} was spent on that day"
+        if after.spent_atomic < least:
+            yield f"{after.id} counts {after.spent_atomic}, and {least} was spent on that day"
     for mandate in commit.after(Mandate):
-        if not 0 <= mandate.drawn <= mandate.amount_per_period:
-            yield f"{mandate.id} has {mandate.drawn} drawn of {mandate.amount_per_period}"
+        if not 0 <= mandate.drawn_atomic <= mandate.amount_per_period_atomic:
+            yield f"{mandate.id} drew {mandate.drawn_atomic} of {mandate.amount_per_period_atomic}"
 
 
 def _spent(world: ModelWorld, balance: VaultBalance) -> Iterator[int]:
@@ -58,16 +62,16 @@ def _spent(world: ModelWorld, balance: VaultBalance) -> Iterator[int]:
     for operation in world.all(FundingOperation).values():
         is_its = f"{operation.vault_id}/{operation.asset_symbol}" == balance.id
         is_on = operation.status in (*LIVE_OPERATION, "confirmed")
-        if is_its and is_on and (operation.authorized_at or 0) // DAY == balance.spent_day:
-            yield operation.amount
+        if is_its and is_on and (operation.authorized_at_ms or 0) // DAY == balance.spent_day:
+            yield operation.amount_atomic
     for payment in world.all(Payment).values():
         source = payment.source
         if payment.intent != "send" or source is None:
             continue
         is_its = f"{source.vault_id}/{payment.asset_symbol}" == balance.id
-        is_on = payment.status in LIVE_SEND or payment.settled > 0
-        if is_its and is_on and source.reserved_at // DAY == balance.spent_day:
-            yield payment.amount
+        is_on = payment.status in LIVE_SEND or payment.settled_atomic > 0
+        if is_its and is_on and source.reserved_at_ms // DAY == balance.spent_day:
+            yield payment.amount_atomic
 
 
 def nobody_pays_who_may_not(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
@@ -96,13 +100,13 @@ def _spending(commit: Commit) -> Iterator[tuple[str, int | None, int]]:
     """What a commit lets out of which vault under which version; refunds record no version."""
     for before, after in commit.changes:
         if isinstance(after, FundingOperation) and _is_authorized_by(before, after):
-            yield after.vault_id, after.policy_version, after.amount
+            yield after.vault_id, after.policy_version, after.amount_atomic
         if isinstance(after, Payment) and after.intent == "send" and after.source is not None:
             earlier = before.source if isinstance(before, Payment) else None
             if earlier != after.source:
-                yield after.source.vault_id, after.source.policy_version, after.amount
+                yield after.source.vault_id, after.source.policy_version, after.amount_atomic
         if isinstance(after, Refund) and before is None and after.vault_id is not None:
-            yield after.vault_id, None, after.amount
+            yield after.vault_id, None, after.amount_atomic
 
 
 def _is_authorized_by(before: Record | None, after: FundingOperation) -> bool:

@@ -56,7 +56,9 @@ def receipts_count_double(patch: pytest.MonkeyPatch) -> None:
     count = payments.apply_receipt
 
     def doubled(payment: Any, receipt: Any, *rest: Any, **more: Any) -> Any:
-        return count(payment, attrs.evolve(receipt, amount=2 * receipt.amount), *rest, **more)
+        return count(
+            payment, attrs.evolve(receipt, amount_atomic=2 * receipt.amount_atomic), *rest, **more
+        )
 
     patch.setattr(payments, "apply_receipt", doubled)
 
@@ -137,7 +139,7 @@ def releases_carry_a_bit_more(patch: pytest.MonkeyPatch) -> None:
 
     def generous(*given: Any, **more: Any) -> Any:
         outgoing = release_of(*given, **more)
-        return attrs.evolve(outgoing, amount=outgoing.amount + 1)
+        return attrs.evolve(outgoing, amount_atomic=outgoing.amount_atomic + 1)
 
     patch.setattr(progress, "new_release", generous)
 

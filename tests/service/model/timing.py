@@ -30,9 +30,9 @@ def what_came_in_time_is_counted_before_the_end(
         is_end = before.status == "awaiting_payment" and after.status in _ENDS
         if not is_end or after.chain_id in world.reorged_deeply:
             continue
-        came = sum(amount for at, amount in _paid(world, after) if at <= after.expires_at)
-        if came > after.received:
-            yield f"{after.id} ended with {after.received}, and {came} had come in time"
+        came = sum(amount for at, amount in _paid(world, after) if at <= after.expires_at_ms)
+        if came > after.received_atomic:
+            yield f"{after.id} ended with {after.received_atomic}, and {came} had come in time"
 
 
 def nothing_late_is_taken_for_a_payment_in_time(
@@ -48,7 +48,7 @@ def nothing_late_is_taken_for_a_payment_in_time(
             continue
         assert payment is not None
         assert row is not None
-        if _time(row) > payment.expires_at and after.transaction_hash not in index.outgoing:
+        if _time(row) > payment.expires_at_ms and after.transaction_hash not in index.outgoing:
             yield f"{after.id} came after the end of {payment.id}, and was counted before it"
 
 
@@ -59,7 +59,7 @@ def what_came_in_time_is_not_late(world: ModelWorld, index: ChainIndex, commit: 
             continue
         if after.chain_id in world.reorged_deeply:
             continue
-        if not any(at > after.expires_at for at, _ in _paid(world, after)):
+        if not any(at > after.expires_at_ms for at, _ in _paid(world, after)):
             yield f"{after.id} is late, and all that it received came in time"
 
 
@@ -72,12 +72,12 @@ def _paid(world: ModelWorld, payment: Payment) -> Iterator[tuple[Instant, int]]:
                 payment.asset.address,
                 payment.escrow_address,
             ):
-                yield _time(row), int(log.amount)
+                yield _time(row), int(log.amount_atomic)
 
 
 def _time(row: SimulatedTransaction) -> Instant:
-    assert row.included_at is not None
-    return row.included_at
+    assert row.included_at_ms is not None
+    return row.included_at_ms
 
 
 TIME_INVARIANTS = (

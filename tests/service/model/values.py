@@ -50,11 +50,11 @@ class Ledger:
     def room(self, payment: Payment) -> int:
         """How much of a receipt the Payment, as it was before it, can still use."""
         if payment.release_id is not None:
-            leaves = payment.released if payment.status in _LEAVING else 0
+            leaves = payment.released_atomic if payment.status in _LEAVING else 0
             return leaves - self.held["escrow"]
         if payment.status == "refunded":
             return -self.held["escrow"]
-        return payment.amount - self.counted
+        return payment.amount_atomic - self.counted
 
 
 class Values:
@@ -70,7 +70,7 @@ class Values:
         ledger = self.ledgers[entry.payment_id]
         wanted = Counter(entry.postings)  # of a cause that has no rule here
         if entry.cause == "receipt":
-            amount = world.all(Receipt)[entry.subject].amount
+            amount = world.all(Receipt)[entry.subject].amount_atomic
             part = min(amount, max(0, ledger.room(before)))
             ledger.kept[entry.subject] = part, amount - part
             wanted = Counter(payer=-amount, escrow=part, excess=amount - part)
@@ -78,17 +78,19 @@ class Values:
             part, over = ledger.kept.pop(entry.subject)
             wanted = Counter(payer=part + over, escrow=-part, excess=-over)
         elif entry.cause == "release":
-            fee = after.released * after.fee_bps // 10_000
-            wanted = Counter(escrow=-after.released, recipient=after.released - fee, fees=fee)
+            fee = after.released_atomic * after.fee_bps // 10_000
+            wanted = Counter(
+                escrow=-after.released_atomic, recipient=after.released_atomic - fee, fees=fee
+            )
         elif entry.cause == "refund":
             refund = world.all(Refund)[entry.subject]
             taken = Counter(
-                escrow=refund.from_escrow,
-                excess=refund.from_excess,
-                recipient=refund.from_recipient,
-                offramp=refund.from_offramp,
+                escrow=refund.from_escrow_atomic,
+                excess=refund.from_excess_atomic,
+                recipient=refund.from_recipient_atomic,
+                offramp=refund.from_offramp_atomic,
             )
-            wanted = Counter(payer=refund.amount)
+            wanted = Counter(payer=refund.amount_atomic)
             wanted.subtract(taken)
         ledger.held.update(wanted)
         return wanted
@@ -108,10 +110,10 @@ def entries_say_what_the_rules_say(world: ModelWorld, values: Values, commit: Co
             yield f"{entry.id} of {entry.cause} has {dict(posted)}, and should {dict(wanted)}"
     for payment in commit.after(Payment):
         ledger = values.ledgers[payment.id]
-        if payment.counted != ledger.counted:
-            yield f"{payment.id} counted {payment.counted}, and should {ledger.counted}"
-        if payment.excess != max(0, ledger.held["excess"]):
-            yield f"{payment.id} has excess {payment.excess}, and should {ledger.held['excess']}"
+        if payment.counted_atomic != ledger.counted:
+            yield f"{payment.id} counted {payment.counted_atomic}, and should {ledger.counted}"
+        if payment.excess_atomic != max(0, ledger.held["excess"]):
+            yield f"{payment.id} has excess {payment.excess_atomic}, not {ledger.held['excess']}"
         if payment.books.fees != ledger.held["fees"]:
             yield f"{payment.id} paid {payment.books.fees}, and should {ledger.held['fees']}"
 
@@ -127,9 +129,11 @@ def vaults_pay_what_remains(world: ModelWorld, values: Values, commit: Commit) -
         and (not isinstance(before, PaymentOption) or before.action_id != after.action_id)
     ]  # fmt: skip
     for option in asked:
-        remains = payments[option.payment_id].amount - values.ledgers[option.payment_id].counted
-        if option.required != remains:
-            yield f"{option.id} asks {option.required}, and {remains} remains"
+        remains = (
+            payments[option.payment_id].amount_atomic - values.ledgers[option.payment_id].counted
+        )
+        if option.required_atomic != remains:
+            yield f"{option.id} asks {option.required_atomic}, and {remains} remains"
     authorized = {
         after.id for before, after in commit.changes
         if isinstance(after, FundingOperation)
@@ -139,15 +143,15 @@ def vaults_pay_what_remains(world: ModelWorld, values: Values, commit: Commit) -
     }  # fmt: skip
     for operation in commit.after(FundingOperation):
         payment = payments[operation.payment_id]
-        if operation.amount != options[operation.option_id].required:
-            yield f"{operation.id} moves {operation.amount}, and its option asks another amount"
-        remains = payment.amount - values.ledgers[payment.id].counted
+        if operation.amount_atomic != options[operation.option_id].required_atomic:
+            yield f"{operation.id} moves {operation.amount_atomic}, not what its option asks"
+        remains = payment.amount_atomic - values.ledgers[payment.id].counted
         if (
             operation.id in authorized
             and payment.intent == "receive"
-            and operation.amount > remains
+            and operation.amount_atomic > remains
         ):
-            yield f"{operation.id} moves {operation.amount}, and {remains} remains"
+            yield f"{operation.id} moves {operation.amount_atomic}, and {remains} remains"
 
 
 VALUE_INVARIANTS: tuple[Callable[[ModelWorld, Values, Commit], Wrong], ...] = (
@@ -173,7 +177,9 @@ def give_back(world: ModelWorld, rng: random.Random) -> None:
 def only_what_came_back_was_returned(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:
     """No Payment has more returned than came, in its own asset, to the addresses that paid it."""
     changed = [
-        after for before, after in commit.replaced(Payment) if before.returned != after.returned
+        after
+        for before, after in commit.replaced(Payment)
+        if before.returned_atomic != after.returned_atomic
     ]
     for payment in changed:
         if payment.chain_id in world.reorged:
@@ -185,8 +191,8 @@ def only_what_came_back_was_returned(world: ModelWorld, index: ChainIndex, commi
             owner = outgoing.owner_id if refund is None else refund.payment_id
             if owner == payment.id and to.chain_id == payment.chain_id:
                 came += index.paid_in[payment.chain_id, payment.asset.address, to.address]
-        if payment.returned > came:
-            yield f"{payment.id} has {payment.returned} returned, and {came} came back"
+        if payment.returned_atomic > came:
+            yield f"{payment.id} has {payment.returned_atomic} returned, and {came} came back"
 
 
 # What may not be refused.
@@ -222,12 +228,12 @@ def _can_be_divided(world: ModelWorld, payment: Payment, amount: int | None) -> 
     claims: Counter[str] = Counter()
     for receipt in world.all(Receipt).values():
         if receipt.payment_id == now.id and receipt.status == "verified":
-            claims[receipt.sender] += receipt.counted
+            claims[receipt.sender] += receipt.counted_atomic
     for refund in refunds:
         if refund.status in ("created", "submitted") or refund.destination not in claims:
             return False
         if refund.status == "succeeded":
-            claims[refund.destination] -= refund.from_recipient
+            claims[refund.destination] -= refund.from_recipient_atomic
     if "reorged" in now.labels or now.status not in _PAID_OUT or set(claims) & set(NOBODY):
         return False
     owed = sum(claims.values())

@@ -64,7 +64,7 @@ class OnrampSetting:
         reported = [
             event for event in self.world.events() if event.name.startswith("bank_funding.")
         ]
-        reported.sort(key=lambda event: (event.created_at, event.payload["statusVersion"]))
+        reported.sort(key=lambda event: (event.created_at_ms, event.payload["statusVersion"]))
         return [event.name for event in reported]
 
     def balance(self, address: str | None = None) -> int:

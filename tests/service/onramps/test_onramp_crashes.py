@@ -45,8 +45,8 @@ def calm(setting: OnrampSetting) -> None:
     world = setting.world
     world.advance(200)
     newest = setting.transactions()[0]
-    if newest.status == "scheduled" and newest.expected_at is not None:
-        world.advance((newest.expected_at - world.clock.now()) // SECOND + 60)
+    if newest.status == "scheduled" and newest.expected_at_ms is not None:
+        world.advance((newest.expected_at_ms - world.clock.now()) // SECOND + 60)
 
 
 @pytest.mark.parametrize("fault", [crash, commit_lost, commit_failed, storage_away])

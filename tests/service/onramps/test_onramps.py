@@ -68,10 +68,10 @@ class TestCredit:
     ) -> None:
         setting, world = memory_setting, memory_setting.world
         made = setting.deposit("250.00", "ach_push")
-        assert made.expected_at == parse_iso("2026-09-22T12:30:00.000Z")  # Tuesday, 8:30
+        assert made.expected_at_ms == parse_iso("2026-09-22T12:30:00.000Z")  # Tuesday, 8:30
         world.run()
         assert setting.transaction.status == "scheduled"
-        before_it = (made.expected_at - world.clock.now()) // SECOND - 1
+        before_it = (made.expected_at_ms - world.clock.now()) // SECOND - 1
         world.advance(before_it)
         assert setting.transaction.status == "scheduled"
         world.advance(2)

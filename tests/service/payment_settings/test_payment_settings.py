@@ -56,13 +56,13 @@ class TestTheSettings:
 
     def test_are_replaced_as_a_whole(self, world: World) -> None:
         first = put(world, enabled=True, allowed_origins=(ORIGIN,), fee_bps=50)
-        assert (first.settings_version, first.created_at) == (1, world.clock.now())
+        assert (first.settings_version, first.created_at_ms) == (1, world.clock.now())
         world.advance(5)
         second = put(world, tolerance_bps=10)
         assert second.settings_version == 2
         assert second.terms == PaymentTerms(tolerance_bps=10)
-        assert second.created_at == first.created_at
-        assert (second.updated_at or 0) >= (first.updated_at or 0) + 5 * SECOND
+        assert second.created_at_ms == first.created_at_ms
+        assert (second.updated_at_ms or 0) >= (first.updated_at_ms or 0) + 5 * SECOND
         assert attrs.evolve(now(world), version=0, schema=0) == attrs.evolve(
             second, version=0, schema=0
         )

@@ -26,8 +26,8 @@ class TestAPayment:
         )  # fmt: skip
         payment = world.payment().payment
         assert (payment.fee_bps, payment.tolerance_bps, payment.confirmations) == (25, 100, 9)
-        assert payment.expires_at - payment.created_at == 600 * SECOND
-        assert payment.monitoring_expires_at - payment.expires_at == 7_200 * SECOND
+        assert payment.expires_at_ms - payment.created_at_ms == 600 * SECOND
+        assert payment.monitoring_expires_at_ms - payment.expires_at_ms == 7_200 * SECOND
         assert payment.allowed_methods == ("direct", "vault")
         assert payment.success_url == "https://shop.example/ok"
         assert payment.cancel_url == "https://shop.example/no"
@@ -36,16 +36,16 @@ class TestAPayment:
         for kept in (before, payment):
             known = world.paid(kept.id)
             assert (known.fee_bps, known.tolerance_bps) == (kept.fee_bps, kept.tolerance_bps)
-            assert known.monitoring_expires_at == kept.monitoring_expires_at
+            assert known.monitoring_expires_at_ms == kept.monitoring_expires_at_ms
         assert (before.fee_bps, before.confirmations) == (0, 0)
-        assert before.monitoring_expires_at - before.expires_at == DAY
+        assert before.monitoring_expires_at_ms - before.expires_at_ms == DAY
 
     def test_says_itself_what_the_settings_have_only_for_want_of_that(self, world: World) -> None:
         put(world, expires_in_s=600, allowed_methods=("vault",), success_url="https://a.example/")
         payment = world.payment(
             expires_in_s=900, allowed_methods=("direct",), success_url="https://b.example/"
         ).payment
-        assert payment.expires_at - payment.created_at == 900 * SECOND
+        assert payment.expires_at_ms - payment.created_at_ms == 900 * SECOND
         assert payment.allowed_methods == ("direct",)
         assert (payment.success_url, payment.cancel_url) == ("https://b.example/", None)
 
@@ -64,10 +64,10 @@ class TestAPayment:
             NewCollect(amount="25.00", mandate_id=under.id, destination=to)
         ).payment
         assert (payment.fee_bps, payment.confirmations) == (100, 5)
-        assert payment.expires_at - payment.created_at == 600 * SECOND
+        assert payment.expires_at_ms - payment.created_at_ms == 600 * SECOND
         world.finish()
         done = world.paid(payment.id)
-        assert (done.status, done.settled) == ("succeeded", atomic("24.75"))
+        assert (done.status, done.settled_atomic) == ("succeeded", atomic("24.75"))
 
     def test_that_sends_has_no_fee(self, world: World) -> None:
         put(world, fee_bps=100)
@@ -77,7 +77,7 @@ class TestAPayment:
         )  # fmt: skip
         payment = world.resources.payments.send(new).payment
         world.finish()
-        assert (world.paid(payment.id).settled, payment.fee_bps) == (atomic("5"), 0)
+        assert (world.paid(payment.id).settled_atomic, payment.fee_bps) == (atomic("5"), 0)
 
 
 class TestTheFee:
@@ -88,7 +88,11 @@ class TestTheFee:
         world.pay(payment, "25.00")
         world.finish()
         done = world.paid(payment.payment.id)
-        assert (done.status, done.settled, done.fee) == ("succeeded", net, 25_000_000 - net)
+        assert (done.status, done.settled_atomic, done.fee_atomic) == (
+            "succeeded",
+            net,
+            25_000_000 - net,
+        )
         assert world.on_chain(world.vault_address(world.merchant)) == net
         assert world.on_chain(str(done.escrow_address)) == 25_000_000 - net
 
@@ -97,7 +101,7 @@ class TestTheFee:
         payment = world.payment("0.000001")
         world.pay(payment, "0.000001")
         world.finish()
-        assert world.paid(payment.payment.id).settled == 1
+        assert world.paid(payment.payment.id).settled_atomic == 1
 
 
 class TestTheTolerance:
@@ -130,7 +134,7 @@ class TestTheTolerance:
         world.resources.payments.reconcile(done.id, "refund_excess")
         world.finish()
         back = world.paid(done.id)
-        assert (back.refunded, back.excess, back.reconciliation.status) == (
+        assert (back.refunded_atomic, back.excess_atomic, back.reconciliation.status) == (
             atomic("4"), 0, "resolved",
         )  # fmt: skip
         assert world.on_chain(OTHER_WALLET) == atomic("4")
@@ -163,7 +167,7 @@ class TestConfirmations:
     def test_put_finality_off(self, world: World) -> None:
         payment = self.seen(world, {BASE: 30})
         assert self.status(world, payment, 20) == "processing"
-        assert world.paid(payment.payment.id).received == 0
+        assert world.paid(payment.payment.id).received_atomic == 0
         assert self.status(world, payment, 13) in ("accepted", "executing")
 
     def test_put_off_the_end_of_the_release_too(self, world: World) -> None:
@@ -192,7 +196,7 @@ class TestConfirmations:
         world.run()
         world.advance(20)
         assert world.operation_now(option).status == "confirmed"
-        assert world.balance_now().reserved == 0
+        assert world.balance_now().reserved_atomic == 0
         world.advance(1_100)
         assert world.paid(option.payment.id).status == "succeeded"
 
@@ -202,4 +206,4 @@ class TestConfirmations:
         world.reorg(11)
         world.finish()
         gone = world.paid(payment.payment.id)
-        assert (gone.status, gone.received, gone.labels) == ("awaiting_payment", 0, ())
+        assert (gone.status, gone.received_atomic, gone.labels) == ("awaiting_payment", 0, ())

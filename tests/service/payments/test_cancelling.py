@@ -102,7 +102,7 @@ def test_a_waiting_payment_is_cancelled(world: World) -> None:
     payment = world.payment()
     done = world.resources.payments.cancel(payment.payment.id).payment
     assert (done.status, done.status_version) == ("cancelled", 2)
-    assert done.cancelled_at == world.clock.now()
+    assert done.cancelled_at_ms == world.clock.now()
     assert (done.labels, done.reconciliation.status) == ((), "none")
     assert world.reported_events(done.id) == [
         ("payment.created", "awaiting_payment", 1),
@@ -116,7 +116,7 @@ def test_an_authorization_is_withdrawn_and_counts_for_nothing(world: World) -> N
     assert done.status == "cancelled"
     assert world.operation_now(option).status == "cancelled"
     assert world.held() == (atomic("100"), 0, atomic("100"))
-    assert world.balance_now().spent == 0
+    assert world.balance_now().spent_atomic == 0
     world.finish()
     assert world.sent() == 0
     assert world.authorized("100.00").payment.status == "processing"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.clock import SECOND
+from payments_core.clock import SECOND, to_datetime
 from payments_core.errors import (
     AccountSuspended,
     AmountOutOfRange,
@@ -41,7 +41,7 @@ def collect(world: World, under: Mandate, amount: str = "25.00", **more: Any) ->
 
 
 def drawn(world: World, under: Mandate) -> int:
-    return world.get(Mandate, under.id).drawn
+    return world.get(Mandate, under.id).drawn_atomic
 
 
 def test_a_collect_goes_from_the_vault_through_escrow_to_the_recipient(world: World) -> None:
@@ -58,7 +58,11 @@ def test_a_collect_goes_from_the_vault_through_escrow_to_the_recipient(world: Wo
     assert world.held() == (atomic("100"), atomic("25"), atomic("75"))
     world.finish()
     done = world.paid(payment.id)
-    assert (done.status, done.received, done.settled) == ("succeeded", atomic("25"), atomic("25"))
+    assert (done.status, done.received_atomic, done.settled_atomic) == (
+        "succeeded",
+        atomic("25"),
+        atomic("25"),
+    )
     assert world.option_now(option).status == "succeeded"
     assert world.operation_now(option).status == "confirmed"
     assert world.reported_events(done.id) == [
@@ -145,7 +149,7 @@ def test_no_more_is_drawn_than_the_period_allows(world: World) -> None:
 def test_a_mandate_that_is_over_gives_nothing(world: World) -> None:
     revoked = mandate(world)
     world.resources.mandates.revoke(world.payer.id, revoked.id)
-    expired = mandate(world, expires_at=world.clock.now() + SECOND)
+    expired = mandate(world, expires_at=to_datetime(world.clock.now() + SECOND))
     world.system.advance(1)
     for under in (revoked, expired):
         with pytest.raises(InvalidState):

@@ -74,7 +74,7 @@ def check_story(world: World, payment_id: str, before: tuple[int, int]) -> None:
     sent, total = before
     payment = world.paid(payment_id)
     assert payment.status == "succeeded"
-    assert payment.received == payment.settled == atomic(AMOUNT)
+    assert payment.received_atomic == payment.settled_atomic == atomic(AMOUNT)
     assert payment.status_version == 5
     assert world.event_names(payment_id) == STORY
     assert world.sent() == sent + 2

@@ -116,7 +116,7 @@ def check_stories(world: World, payment_ids: list[str], sent: int) -> None:
     for id in payment_ids:
         payment = world.paid(id)
         assert payment.status == "succeeded"
-        assert payment.received == payment.settled == atomic(AMOUNT)
+        assert payment.received_atomic == payment.settled_atomic == atomic(AMOUNT)
         assert world.event_names(id) == STORY
         assert world.on_chain(payment.escrow_address) == 0
     assert world.sent() == sent + 2 * AT_ONCE

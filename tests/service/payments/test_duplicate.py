@@ -13,7 +13,11 @@ def test_a_whole_second_payment_is_distinguished_from_a_little_too_much(world: W
     world.finish()
     done = world.paid(payment.payment.id)
     assert (done.status, done.labels) == ("succeeded", ("duplicate",))
-    assert (done.received, done.settled, done.excess) == (atomic("50"), atomic("25"), atomic("25"))
+    assert (done.received_atomic, done.settled_atomic, done.excess_atomic) == (
+        atomic("50"),
+        atomic("25"),
+        atomic("25"),
+    )
     assert done.reconciliation.status == "open"
     assert world.reported_events(done.id)[-1] == ("payment.overpaid", "succeeded", 6)
     reported = world.last_payload(done.id, "payment.overpaid")
@@ -28,7 +32,11 @@ def test_a_whole_second_payment_is_distinguished_from_a_little_too_much(world: W
     world.reconcile(payment, "refund_excess")
     world.finish()
     done = world.paid(done.id)
-    assert (done.status, done.excess, done.reconciliation.status) == ("succeeded", 0, "resolved")
+    assert (done.status, done.excess_atomic, done.reconciliation.status) == (
+        "succeeded",
+        0,
+        "resolved",
+    )
     assert (world.on_chain(WALLET), world.on_chain(OTHER_WALLET)) == (atomic("25"), 0)
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("25")
 
@@ -40,7 +48,7 @@ def test_a_vault_and_a_wallet_that_pay_at_once_are_both_counted(world: World) ->
     world.finish()
     done = world.paid(payment.payment.id)
     assert (done.status, done.labels) == ("succeeded", ("duplicate",))
-    assert (done.settled, done.excess) == (atomic("25"), atomic("25"))
+    assert (done.settled_atomic, done.excess_atomic) == (atomic("25"), atomic("25"))
     assert world.operation_now(option).status == "confirmed"
     assert world.option_now(option).status == "succeeded"
     assert world.held() == (atomic("75"), 0, atomic("75"))
@@ -49,7 +57,7 @@ def test_a_vault_and_a_wallet_that_pay_at_once_are_both_counted(world: World) ->
     last = done.paid_by[-1].address
     world.reconcile(payment, "refund_excess")
     world.finish()
-    assert world.paid(done.id).excess == 0
+    assert world.paid(done.id).excess_atomic == 0
     back = {WALLET: world.on_chain(WALLET), world.vault_address(): world.held()[0] - atomic("75")}
     assert back.pop(last) == atomic("25")
     assert list(back.values()) == [0]
@@ -64,7 +72,11 @@ def test_a_vaults_transfer_that_comes_when_all_is_over_is_excess(world: World) -
     assert world.paid(payment.payment.id).status in ("accepted", "executing")
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.labels, done.excess) == ("succeeded", ("duplicate",), atomic("25"))
+    assert (done.status, done.labels, done.excess_atomic) == (
+        "succeeded",
+        ("duplicate",),
+        atomic("25"),
+    )
     world.reconcile(payment, "refund_excess")
     world.finish()
     assert world.held() == (atomic("100"), 0, atomic("100"))
@@ -78,7 +90,7 @@ def test_each_further_payment_is_reported_and_labels_are_not_repeated(world: Wor
         world.finish()
     done = world.paid(payment.payment.id)
     assert done.labels == ("duplicate", "overpaid")
-    assert done.excess == atomic("51")
+    assert done.excess_atomic == atomic("51")
     assert world.event_names(done.id)["payment.overpaid"] == 3
     assert world.event_names(done.id)["payment.succeeded"] == 1
 

@@ -26,7 +26,7 @@ def test_a_waiting_payment_is_cancelled_with_all_its_options(world: World) -> No
     first, second = world.option(payment), world.option(payment)
     details = world.resources.payments.cancel(payment.payment.id)
     assert details.payment.status == "cancelled"
-    assert world.paid(payment.payment.id).cancelled_at == world.clock.now()
+    assert world.paid(payment.payment.id).cancelled_at_ms == world.clock.now()
     for option in (first, second):
         assert world.option_now(option).status == "cancelled"
         assert world.option_now(option).action_id is None
@@ -102,7 +102,7 @@ def test_a_payment_that_receives_nothing_expires_with_its_options(world: World) 
     ):
         with pytest.raises(PaymentExpired) as caught:
             call()
-        assert caught.value.expired_at == payment.payment.expires_at
+        assert caught.value.expired_at == payment.payment.expires_at_ms
     with pytest.raises(InvalidState):
         world.resources.payments.cancel(payment.payment.id)
     assert world.service.acting_as(world.client).options.read(payment.payment.id, first.option.id)
@@ -123,7 +123,7 @@ def test_an_early_worker_does_not_lose_the_expiry(world: World) -> None:
     payment = world.payment(expires_in_s=300)
     early: list[ClaimedJob] = []
     while not early:  # by a clock that is ahead of everybody else's
-        now = payment.payment.expires_at + 60_000
+        now = payment.payment.expires_at_ms + 60_000
         early += world.storage.claim(
             "sandbox.timers", now, lease_ms=60_000, limit=1, lane_concurrency=1
         )
@@ -139,7 +139,7 @@ def test_a_live_attempt_outlives_the_expiry_and_succeeds(world: World) -> None:
     option = world.option(payment)
     world.authorize(option)
     world.advance(2)
-    assert world.clock.now() > payment.payment.expires_at
+    assert world.clock.now() > payment.payment.expires_at_ms
     assert world.paid(payment.payment.id).status == "processing"
     world.finish()
     assert statuses(world, payment.payment.id)[-1] == "succeeded"
@@ -157,7 +157,7 @@ def test_expiry_comes_at_once_when_the_last_attempt_fails(world: World) -> None:
         "awaiting_payment", "processing", "awaiting_payment", "expired",
     ]  # fmt: skip
     timeline = world.paid(payment.payment.id).timeline
-    assert timeline[-1].at - timeline[-2].at < POLL_MS  # its job does not sleep on
+    assert timeline[-1].at_ms - timeline[-2].at_ms < POLL_MS  # its job does not sleep on
     assert world.option_now(option).status == "failed"
     assert world.operation_now(option).status == "failed"
     assert world.option_now(other).status == "expired"
@@ -241,7 +241,7 @@ def test_a_payment_that_settles_leaves_no_job_at_its_expiry(world: World) -> Non
     world.run()
     waiting = expiry_of(world, id)
     assert waiting is not None
-    assert waiting.due_at == option.payment.expires_at
+    assert waiting.due_at == option.payment.expires_at_ms
     world.finish()
     assert world.paid(id).status == "succeeded"
     assert expiry_of(world, id) is None

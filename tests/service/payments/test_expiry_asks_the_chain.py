@@ -43,9 +43,9 @@ def outcome(world: World, payment: PaymentDetails) -> tuple[str, tuple[str, ...]
 @pytest.mark.parametrize("away_s", [600, 3_600, 25 * 3_600, 40 * DAY_S])
 def test_what_came_in_time_counts_however_late_the_service_looks(world: World, away_s: int) -> None:
     payment = begun(world)
-    move_to(world, payment.payment.expires_at - 60 * SECOND)
+    move_to(world, payment.payment.expires_at_ms - 60 * SECOND)
     world.pay(payment, "25.00")
-    move_to(world, payment.payment.expires_at + away_s * SECOND)
+    move_to(world, payment.payment.expires_at_ms + away_s * SECOND)
     settle(world)
     assert outcome(world, payment) == ("succeeded", ())
     assert world.event_names(payment.payment.id)["payment.expired"] == 0
@@ -53,9 +53,9 @@ def test_what_came_in_time_counts_however_late_the_service_looks(world: World, a
 
 def test_a_part_that_came_in_time_is_short_and_not_late(world: World) -> None:
     payment = begun(world)
-    move_to(world, payment.payment.expires_at - 1)
+    move_to(world, payment.payment.expires_at_ms - 1)
     world.pay(payment, "10.00")
-    move_to(world, payment.payment.expires_at + HOUR)
+    move_to(world, payment.payment.expires_at_ms + HOUR)
     settle(world)
     assert outcome(world, payment) == ("action_required", ("underpaid",))
 
@@ -74,7 +74,7 @@ def test_the_time_of_the_block_decides_whether_a_payment_is_late(
 ) -> None:
     world = memory_world
     payment = begun(world)
-    move_to(world, payment.payment.expires_at + offset_ms)
+    move_to(world, payment.payment.expires_at_ms + offset_ms)
     world.pay(payment, "25.00")
     world.system.advance(looks_after_s)
     settle(world)
@@ -91,7 +91,7 @@ def test_the_time_of_the_block_decides_whether_it_is_within_the_window(
     world = memory_world
     payment = begun(world)
     world.advance(EXPIRES_S + 10)
-    move_to(world, payment.payment.monitoring_expires_at + offset_ms)
+    move_to(world, payment.payment.monitoring_expires_at_ms + offset_ms)
     world.pay(payment, "25.00")
     world.system.advance(looks_after_s)
     settle(world)
@@ -101,7 +101,7 @@ def test_the_time_of_the_block_decides_whether_it_is_within_the_window(
 def test_nobody_can_begin_to_pay_while_the_chain_is_awaited(world: World) -> None:
     payment = begun(world)
     option = world.option(payment)
-    move_to(world, payment.payment.expires_at)
+    move_to(world, payment.payment.expires_at_ms)
     for attempt in (lambda: world.option(payment), lambda: world.authorize(option)):
         with pytest.raises(PaymentExpired):
             attempt()
@@ -145,7 +145,7 @@ def test_a_reorg_that_moves_a_payment_behind_its_time_makes_it_late(world: World
     world.reorg(4, reinclude=True)
     settle(world)
     assert outcome(world, payment) == ("action_required", ("late",))
-    assert world.paid(payment.payment.id).received == atomic("25")
+    assert world.paid(payment.payment.id).received_atomic == atomic("25")
 
 
 @given(
@@ -162,7 +162,7 @@ def test_when_we_look_changes_nothing(paid_ms: int, looks_ms: int, amount: str) 
     for runs in (True, False):
         world = World(MemoryStorage()).open()
         payment = begun(world)
-        paid_at = payment.payment.expires_at + paid_ms
+        paid_at = payment.payment.expires_at_ms + paid_ms
         if runs:
             world.service.worker("sandbox").run_through(paid_at, world._move)
         else:

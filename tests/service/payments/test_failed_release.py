@@ -24,7 +24,7 @@ def test_a_reverted_release_leaves_the_funds_in_escrow(world: World) -> None:
     failed = world.paid(payment.payment.id)
     assert failed.labels == ("execution_failed",)
     assert failed.failure == failed.timeline[-1].reason == "transaction_failed"
-    assert (failed.reconciliation.status, failed.settled) == ("open", 0)
+    assert (failed.reconciliation.status, failed.settled_atomic) == ("open", 0)
     assert world.reported_events(failed.id)[-2:] == [
         ("payment.executing", "executing", 4),
         ("payment.action_required", "action_required", 5),
@@ -47,7 +47,7 @@ def test_the_release_can_be_asked_for_again(world: World) -> None:
         world.reconcile(payment, "retry_execution")
     world.finish()
     done = world.paid(again.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
     assert world.reported_events(done.id)[5:] == [
         ("payment.reconciled", "executing", 6),
         ("payment.succeeded", "succeeded", 7),
@@ -70,7 +70,7 @@ def test_it_may_fail_again_and_be_asked_for_again(world: World) -> None:
     world.reconcile(payment, "retry_execution")
     world.finish()
     done = world.paid(between.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
     assert world.event_names(done.id)["payment.action_required"] == 2
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("25")
 
@@ -100,7 +100,7 @@ def test_it_can_be_refunded_instead(world: World) -> None:
     world.reconcile(payment, "refund")
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.refunded, done.settled) == ("refunded", atomic("25"), 0)
+    assert (done.status, done.refunded_atomic, done.settled_atomic) == ("refunded", atomic("25"), 0)
     assert world.held() == (atomic("100"), 0, atomic("100"))
     assert world.on_chain(str(done.escrow_address)) == 0
 
@@ -112,13 +112,13 @@ def test_a_part_can_be_refunded_and_the_rest_released(world: World) -> None:
         world.reconcile(payment, "retry_execution")
     world.finish()
     between = world.paid(payment.payment.id)
-    assert (between.status, between.refunded) == ("action_required", atomic("10"))
+    assert (between.status, between.refunded_atomic) == ("action_required", atomic("10"))
     assert between.reconciliation.status == "open"
     assert world.reported_events(between.id)[-1] == ("payment.refunded", "action_required", 6)
     world.reconcile(payment, "retry_execution")
     world.finish()
     done = world.paid(between.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("15"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("15"))
     assert world.on_chain(WALLET) == atomic("10")
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("15")
     assert world.on_chain(str(done.escrow_address)) == 0
@@ -129,13 +129,13 @@ def test_what_comes_meanwhile_is_excess_and_is_not_released(world: World) -> Non
     world.pay(payment, "25.00")
     world.finish()
     between = world.paid(payment.payment.id)
-    assert (between.status, between.excess) == ("action_required", atomic("25"))
+    assert (between.status, between.excess_atomic) == ("action_required", atomic("25"))
     assert between.labels == ("execution_failed", "duplicate")
     retried = world.reconcile(payment, "retry_execution")
     assert retried.reconciliation.status == "open"  # the excess is still held
     world.finish()
     done = world.paid(between.id)
-    assert (done.settled, done.excess) == (atomic("25"), atomic("25"))
+    assert (done.settled_atomic, done.excess_atomic) == (atomic("25"), atomic("25"))
     world.reconcile(payment, "refund_excess")
     world.finish()
     assert world.on_chain(WALLET) == atomic("25")
@@ -153,7 +153,11 @@ def test_a_given_up_payment_can_still_be_refunded_and_not_released(world: World)
     world.refund(payment)
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.refunded, done.books.held_amount) == ("failed", atomic("25"), 0)
+    assert (done.status, done.refunded_atomic, done.books.held_atomic) == (
+        "failed",
+        atomic("25"),
+        0,
+    )
     assert world.on_chain(WALLET) == atomic("25")
 
 

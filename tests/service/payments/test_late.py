@@ -31,7 +31,7 @@ def test_a_late_payment_asks_for_a_decision_and_can_be_accepted(world: World, ho
     world.finish()
     late = world.paid(payment.payment.id)
     assert (late.status, late.labels) == ("action_required", ("late",))
-    assert (late.reconciliation.status, late.received) == ("open", atomic("25"))
+    assert (late.reconciliation.status, late.received_atomic) == ("open", atomic("25"))
     assert late.release_id is None
     assert world.reported_events(late.id) == [
         ("payment.created", "awaiting_payment", 1),
@@ -44,7 +44,7 @@ def test_a_late_payment_asks_for_a_decision_and_can_be_accepted(world: World, ho
     world.reconcile(payment, "accept")
     world.finish()
     done = world.paid(late.id)
-    assert (done.status, done.settled, done.labels) == ("succeeded", atomic("25"), ("late",))
+    assert (done.status, done.settled_atomic, done.labels) == ("succeeded", atomic("25"), ("late",))
     assert (done.reconciliation.status, done.reconciliation.resolution) == ("resolved", "accept")
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("25")
 
@@ -56,7 +56,7 @@ def test_a_late_payment_can_be_sent_back(world: World) -> None:
     world.reconcile(payment, "refund")
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.refunded) == ("refunded", atomic("25"))
+    assert (done.status, done.refunded_atomic) == ("refunded", atomic("25"))
     assert world.reported_events(done.id)[-1] == ("payment.reconciled", "refunded", 4)
     assert world.on_chain(WALLET) == atomic("25")
 
@@ -79,7 +79,7 @@ def test_after_the_window_the_end_stays_and_the_funds_can_only_go_back(
     world.reconcile(payment, "refund")
     world.finish()
     done = world.paid(late.id)
-    assert (done.status, done.refunded) == (how, atomic("25"))
+    assert (done.status, done.refunded_atomic) == (how, atomic("25"))
     assert (done.reconciliation.status, done.reconciliation.resolution) == ("resolved", "refund")
     assert world.reported_events(done.id)[-1] == ("payment.reconciled", how, 4)
     assert world.on_chain(WALLET) == atomic("25")
@@ -112,14 +112,14 @@ def test_another_late_receipt_is_reported_and_accepted_with_the_first(world: Wor
     world.pay(payment, "15.00")
     world.finish()
     late = world.paid(payment.payment.id)
-    assert (late.status, late.received) == ("action_required", atomic("25"))
+    assert (late.status, late.received_atomic) == ("action_required", atomic("25"))
     assert world.reported_events(late.id)[-2:] == [
         ("payment.action_required", "action_required", 3),
         ("payment.late", "action_required", 4),
     ]
     world.reconcile(payment, "accept")
     world.finish()
-    assert world.paid(late.id).settled == atomic("25")
+    assert world.paid(late.id).settled_atomic == atomic("25")
 
 
 def test_late_and_too_much_are_two_things_to_settle(world: World) -> None:
@@ -128,7 +128,7 @@ def test_late_and_too_much_are_two_things_to_settle(world: World) -> None:
     world.finish()
     late = world.paid(payment.payment.id)
     assert (late.status, late.labels) == ("action_required", ("late", "overpaid"))
-    assert late.excess == atomic("5")
+    assert late.excess_atomic == atomic("5")
     assert world.reported_events(late.id)[-2:] == [
         ("payment.action_required", "action_required", 3),
         ("payment.overpaid", "action_required", 4),
@@ -136,7 +136,7 @@ def test_late_and_too_much_are_two_things_to_settle(world: World) -> None:
     accepted = world.reconcile(payment, "accept")
     assert accepted.reconciliation.status == "open"  # the excess is still held
     world.finish()
-    assert world.paid(late.id).settled == atomic("25")
+    assert world.paid(late.id).settled_atomic == atomic("25")
     world.reconcile(payment, "refund_excess")
     world.finish()
     done = world.paid(late.id)
@@ -151,7 +151,11 @@ def test_sending_back_what_is_late_sends_the_excess_too(world: World) -> None:
     world.reconcile(payment, "refund")
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.refunded, done.books.held_amount) == ("refunded", atomic("30"), 0)
+    assert (done.status, done.refunded_atomic, done.books.held_atomic) == (
+        "refunded",
+        atomic("30"),
+        0,
+    )
     assert done.reconciliation.status == "resolved"
     assert world.on_chain(WALLET) == atomic("30")
 
@@ -163,11 +167,15 @@ def test_excess_alone_can_go_back_while_the_rest_waits(world: World) -> None:
     world.reconcile(payment, "refund_excess")
     world.finish()
     late = world.paid(payment.payment.id)
-    assert (late.status, late.excess, late.books.escrow) == ("action_required", 0, atomic("25"))
+    assert (late.status, late.excess_atomic, late.books.escrow) == (
+        "action_required",
+        0,
+        atomic("25"),
+    )
     assert late.reconciliation.status == "open"  # the late funds themselves
     world.reconcile(payment, "accept")
     world.finish()
-    assert world.paid(late.id).settled == atomic("25")
+    assert world.paid(late.id).settled_atomic == atomic("25")
 
 
 def test_what_comes_after_a_payment_was_given_up_is_late_and_goes_back(world: World) -> None:
@@ -178,12 +186,12 @@ def test_what_comes_after_a_payment_was_given_up_is_late_and_goes_back(world: Wo
     world.pay(payment, "15.00")
     world.finish()
     late = world.paid(payment.payment.id)
-    assert (late.status, late.received) == ("failed", atomic("25"))
+    assert (late.status, late.received_atomic) == ("failed", atomic("25"))
     assert world.reported_events(late.id)[-1][:2] == ("payment.late", "failed")
     world.reconcile(payment, "refund")
     world.finish()
     done = world.paid(late.id)
-    assert (done.status, done.refunded) == ("failed", atomic("25"))
+    assert (done.status, done.refunded_atomic) == ("failed", atomic("25"))
     assert world.on_chain(WALLET) == atomic("25")
 
 
@@ -197,7 +205,7 @@ def test_what_comes_after_all_went_back_can_go_back_too(world: World) -> None:
     world.pay(payment, "15.00")
     world.finish()
     late = world.paid(payment.payment.id)
-    assert (late.status, late.received) == ("refunded", atomic("25"))
+    assert (late.status, late.received_atomic) == ("refunded", atomic("25"))
     assert len(world.reported_events(late.id)) > reported
     assert late.reconciliation.status == "open"
     world.reconcile(payment, "refund_excess")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from payments_core.clock import to_datetime
 from payments_core.payments.record import Payment
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Position
@@ -61,8 +62,13 @@ def test_a_day_is_found_behind_any_number_of_newer_payments(
     account_id = world.merchant.id if of_one else None
     for first, last in ((0, 3), (8, 12), (24, 29), (29, 29)):
         wanted = [payment.id for payment in made[first : last + 1]][::-1]
-        since, until = made[first].created_at, made[last].created_at
-        pages = walk(world, created_after=since, created_before=until + 1, account_id=account_id)
+        since, until = made[first].created_at_ms, made[last].created_at_ms
+        pages = walk(
+            world,
+            created_after=to_datetime(since),
+            created_before=to_datetime(until + 1),
+            account_id=account_id,
+        )
         assert [id for page in pages for id in page] == wanted
         assert all(pages[:-1])  # each but the last has one
 
@@ -70,11 +76,11 @@ def test_a_day_is_found_behind_any_number_of_newer_payments(
 def test_what_was_made_at_one_instant_is_within_it_or_not(short_world: World) -> None:
     world = short_world
     made = sorted((world.payment().payment for _ in range(9)), key=lambda one: one.id)
-    at = made[0].created_at
-    for bound in ({"created_before": at + 1}, {"created_after": at}):
+    at = made[0].created_at_ms
+    for bound in ({"created_before": to_datetime(at + 1)}, {"created_after": to_datetime(at)}):
         pages = walk(world, **bound)
         assert [id for page in pages for id in page] == [one.id for one in reversed(made)]
-    for bound in ({"created_before": at}, {"created_after": at + 1}):
+    for bound in ({"created_before": to_datetime(at)}, {"created_after": to_datetime(at + 1)}):
         assert walk(world, **bound) == [[]]
 
 

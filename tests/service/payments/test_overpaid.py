@@ -23,7 +23,11 @@ def test_the_amount_is_released_and_the_excess_stays_in_escrow(world: World) -> 
     payment = overpaid(world)
     done = world.paid(payment.payment.id)
     assert done.labels == ("overpaid",)
-    assert (done.received, done.settled, done.excess) == (atomic("30"), atomic("25"), atomic("5"))
+    assert (done.received_atomic, done.settled_atomic, done.excess_atomic) == (
+        atomic("30"),
+        atomic("25"),
+        atomic("5"),
+    )
     assert done.remaining.amount_atomic == 0
     assert (done.reconciliation.status, done.reconciliation.resolution) == ("open", None)
     assert world.reported_events(done.id) == [
@@ -52,14 +56,14 @@ def test_the_excess_goes_back_once(world: World) -> None:
     assert waiting.status == "succeeded"
     assert waiting.reconciliation.status == "open"  # until the refund is final
     [refund] = world.resources.payments.list_refunds(waiting.id).records
-    assert (refund.destination, refund.amount, refund.from_excess) == (
+    assert (refund.destination, refund.amount_atomic, refund.from_excess_atomic) == (
         WALLET, atomic("5"), atomic("5"),
     )  # fmt: skip
     with pytest.raises(ReconciliationActionNotAllowed):
         world.reconcile(payment, "refund_excess")
     world.finish()
     done = world.paid(waiting.id)
-    assert (done.status, done.excess, done.refunded) == ("succeeded", 0, atomic("5"))
+    assert (done.status, done.excess_atomic, done.refunded_atomic) == ("succeeded", 0, atomic("5"))
     assert (done.reconciliation.status, done.reconciliation.resolution) == (
         "resolved", "refund_excess",
     )  # fmt: skip
@@ -99,7 +103,7 @@ def test_several_receipts_that_pass_the_amount_are_overpaid(world: World) -> Non
     world.finish()
     done = world.paid(payment.payment.id)
     assert (done.status, done.labels) == ("succeeded", ("underpaid", "overpaid"))
-    assert (done.settled, done.excess) == (atomic("25"), atomic("15"))
+    assert (done.settled_atomic, done.excess_atomic) == (atomic("25"), atomic("15"))
     assert world.journal(done.id)[1] == (
         "receipt", {"payer": -atomic("20"), "escrow": atomic("5"), "excess": atomic("15")},
     )  # fmt: skip
@@ -115,8 +119,12 @@ def test_what_comes_after_the_end_is_excess(world: World) -> None:
     world.pay(payment, "3.00")
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.labels, done.excess) == ("succeeded", ("overpaid",), atomic("3"))
-    assert done.settled == atomic("25")
+    assert (done.status, done.labels, done.excess_atomic) == (
+        "succeeded",
+        ("overpaid",),
+        atomic("3"),
+    )
+    assert done.settled_atomic == atomic("25")
     assert world.reported_events(done.id)[-1] == ("payment.overpaid", "succeeded", 6)
     world.reconcile(payment, "refund_excess")
     world.finish()
@@ -133,7 +141,7 @@ def test_excess_goes_back_while_the_release_is_under_way(world: World) -> None:
     assert waiting.status == "executing"
     world.finish()
     done = world.paid(waiting.id)
-    assert (done.status, done.settled, done.excess) == ("succeeded", atomic("25"), 0)
+    assert (done.status, done.settled_atomic, done.excess_atomic) == ("succeeded", atomic("25"), 0)
     assert done.reconciliation.status == "resolved"
     assert world.on_chain(WALLET) == atomic("5")
     assert world.on_chain(str(done.escrow_address)) == 0
@@ -145,13 +153,13 @@ def test_more_excess_while_some_goes_back_is_still_to_be_settled(world: World) -
     world.pay(payment, "2.00")
     world.finish()
     between = world.paid(payment.payment.id)
-    assert (between.excess, between.refunded) == (atomic("2"), atomic("5"))
+    assert (between.excess_atomic, between.refunded_atomic) == (atomic("2"), atomic("5"))
     assert between.reconciliation.status == "open"
     assert world.event_names(between.id)["payment.overpaid"] == 2
     world.reconcile(payment, "refund_excess")
     world.finish()
     done = world.paid(between.id)
-    assert (done.excess, done.refunded) == (0, atomic("7"))
+    assert (done.excess_atomic, done.refunded_atomic) == (0, atomic("7"))
     assert done.reconciliation.status == "resolved"
     assert world.on_chain(WALLET) == atomic("7")
 
@@ -159,14 +167,14 @@ def test_more_excess_while_some_goes_back_is_still_to_be_settled(world: World) -
 def test_a_refund_of_the_amount_leaves_the_excess_where_it_is(world: World) -> None:
     payment = overpaid(world)
     refund = world.refund(payment, "25.00")
-    assert (refund.from_recipient, refund.from_excess) == (atomic("25"), 0)
+    assert (refund.from_recipient_atomic, refund.from_excess_atomic) == (atomic("25"), 0)
     world.finish()
     between = world.paid(payment.payment.id)
-    assert (between.status, between.excess) == ("partially_refunded", atomic("5"))
+    assert (between.status, between.excess_atomic) == ("partially_refunded", atomic("5"))
     world.reconcile(payment, "refund_excess")
     world.finish()
     done = world.paid(between.id)
-    assert (done.refunded, done.excess, done.books.payer) == (atomic("30"), 0, 0)
+    assert (done.refunded_atomic, done.excess_atomic, done.books.payer) == (atomic("30"), 0, 0)
     assert world.on_chain(WALLET) == atomic("30")
     assert world.get(Refund, refund.id).status == "succeeded"
 
@@ -192,12 +200,12 @@ def test_excess_that_a_reorg_takes_back_after_its_refund_is_shown_as_none(world:
     world.advance(6)
     world.reconcile(payment, "refund_excess")
     world.advance(8)
-    assert world.paid(payment.payment.id).refunded == atomic("5")
+    assert world.paid(payment.payment.id).refunded_atomic == atomic("5")
     world.reorg(24)
     world.run()
     reorged = world.paid(payment.payment.id)
     assert reorged.books.excess == -atomic("5")  # until the refund fails too
-    assert reorged.excess == 0
+    assert reorged.excess_atomic == 0
     world.finish()
     for event in world.events(reorged.id):
         for name, value in event.payload.items():

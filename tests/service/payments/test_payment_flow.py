@@ -49,11 +49,11 @@ def test_a_payment_goes_from_creation_to_succeeded(world: World) -> None:
         "awaiting_payment", "processing", "accepted", "executing", "succeeded",
     ]  # fmt: skip
     assert done.status_version == 5
-    assert done.received == done.settled == done.amount == atomic("25")
+    assert done.received_atomic == done.settled_atomic == done.amount_atomic == atomic("25")
     assert not done.is_pending
-    assert done.succeeded_at == done.timeline[-1].at
+    assert done.succeeded_at_ms == done.timeline[-1].at_ms
     assert world.option_now(option).status == "succeeded"
-    assert world.option_now(option).paid == atomic("25")
+    assert world.option_now(option).paid_atomic == atomic("25")
     assert world.operation_now(option).status == "confirmed"
     assert world.operation_now(option).status_version == 4
     assert world.held() == (atomic("75"), 0, atomic("75"))
@@ -96,17 +96,17 @@ def test_what_changes_together_is_stamped_together(world: World) -> None:
     option = world.authorized()
     world.finish()
     payment, operation = world.paid(option.payment.id), world.operation_now(option)
-    at = {entry.status: entry.at for entry in payment.timeline}
-    assert operation.authorized_at == at["processing"]
-    assert operation.confirmed_at == at["accepted"]
+    at = {entry.status: entry.at_ms for entry in payment.timeline}
+    assert operation.authorized_at_ms == at["processing"]
+    assert operation.confirmed_at_ms == at["accepted"]
     [receipt_id] = world.receipt_ids(option)
     receipt = world.get(Receipt, receipt_id)
     assert receipt.status == "verified"
-    assert receipt.verified_at == at["accepted"]
+    assert receipt.verified_at_ms == at["accepted"]
     assert receipt.recipient == payment.escrow_address
     assert receipt.sender == world.vault_address()
-    assert receipt.amount == atomic("25")
-    assert receipt.observed_at <= at["accepted"]
+    assert receipt.amount_atomic == atomic("25")
+    assert receipt.observed_at_ms <= at["accepted"]
 
 
 def test_a_receipt_is_seen_before_it_is_final_and_counts_for_nothing_then(world: World) -> None:
@@ -117,7 +117,7 @@ def test_a_receipt_is_seen_before_it_is_final_and_counts_for_nothing_then(world:
     assert operation.status == "broadcast"
     [receipt_id] = world.receipt_ids(option)
     assert world.get(Receipt, receipt_id).status == "observed"
-    assert world.paid(option.payment.id).received == 0
+    assert world.paid(option.payment.id).received_atomic == 0
     assert world.paid(option.payment.id).status == "processing"
 
 
@@ -168,8 +168,8 @@ def test_the_recipients_settlement_preference_is_the_default(world: World) -> No
 
 def test_a_payment_lives_as_long_as_asked_and_is_watched_a_day_longer(world: World) -> None:
     payment = world.payment(expires_in_s=300).payment
-    assert payment.expires_at == payment.created_at + 300_000
-    assert payment.monitoring_expires_at == payment.expires_at + 24 * HOUR
+    assert payment.expires_at_ms == payment.created_at_ms + 300_000
+    assert payment.monitoring_expires_at_ms == payment.expires_at_ms + 24 * HOUR
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,11 @@ def test_a_send_reserves_goes_and_is_final(world: World) -> None:
     assert world.held()[1] == atomic("25")  # until it is final
     world.finish()
     done = world.paid(created.id)
-    assert (done.status, done.settled, done.received) == ("succeeded", atomic("25"), 0)
+    assert (done.status, done.settled_atomic, done.received_atomic) == (
+        "succeeded",
+        atomic("25"),
+        0,
+    )
     assert world.held() == (atomic("75"), 0, atomic("75"))
     assert world.on_chain(WALLET) == atomic("25")
     assert world.reported_events(done.id) == [
@@ -94,7 +98,7 @@ def test_a_send_that_reverts_gives_all_back_and_asks_for_a_decision(world: World
     assert world.held() == (atomic("100"), atomic("25"), atomic("75"))
     world.finish()
     done = world.paid(failed.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
     assert (done.reconciliation.status, done.failure) == ("resolved", None)
     assert world.on_chain(WALLET) == atomic("25")
     assert world.held() == (atomic("75"), 0, atomic("75"))

@@ -24,7 +24,7 @@ def test_a_short_receipt_is_reported_and_the_payment_waits_for_the_rest(world: W
     world.finish()
     short = world.paid(payment.payment.id)
     assert (short.status, short.labels) == ("awaiting_payment", ("underpaid",))
-    assert (short.received, short.remaining.amount_atomic) == (atomic("10"), atomic("15"))
+    assert (short.received_atomic, short.remaining.amount_atomic) == (atomic("10"), atomic("15"))
     assert short.reconciliation.status == "none"  # the payer can still act
     assert short.release_id is None
     reported = world.last_payload(short.id, "payment.underpaid")
@@ -34,13 +34,13 @@ def test_a_short_receipt_is_reported_and_the_payment_waits_for_the_rest(world: W
     assert reported["excessAmountAtomic"] == reported["settledAmountAtomic"] == "0"
 
     option = world.option(payment)
-    assert option.option.required == atomic("15")
+    assert option.option.required_atomic == atomic("15")
     world.authorize(option)
     world.finish()
     done = world.paid(short.id)
     assert (done.status, done.labels) == ("succeeded", ("underpaid",))
-    assert (done.received, done.settled) == (atomic("25"), atomic("25"))
-    assert world.option_now(option).paid == atomic("15")
+    assert (done.received_atomic, done.settled_atomic) == (atomic("25"), atomic("25"))
+    assert world.option_now(option).paid_atomic == atomic("15")
     assert world.held() == (atomic("85"), 0, atomic("85"))
     assert world.reported_events(short.id) == [
         ("payment.created", "awaiting_payment", 1),
@@ -66,7 +66,7 @@ def test_short_receipts_add_up_to_the_amount(world: World) -> None:
         world.pay(payment, amount)
         world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.labels, done.excess) == ("succeeded", ("underpaid",), 0)
+    assert (done.status, done.labels, done.excess_atomic) == ("succeeded", ("underpaid",), 0)
     assert world.event_names(done.id)["payment.underpaid"] == 2
     assert world.event_names(done.id)["payment.accepted"] == 1
 
@@ -84,7 +84,11 @@ def test_what_is_short_stays_processing_while_another_attempt_lives(world: World
     done = world.paid(short.id)
     assert done.status == "succeeded"
     assert done.labels == ("underpaid", "overpaid")
-    assert (done.received, done.settled, done.excess) == (atomic("35"), atomic("25"), atomic("10"))
+    assert (done.received_atomic, done.settled_atomic, done.excess_atomic) == (
+        atomic("35"),
+        atomic("25"),
+        atomic("10"),
+    )
 
 
 def test_a_rest_on_its_way_at_the_expiry_is_waited_for(world: World) -> None:
@@ -95,7 +99,7 @@ def test_a_rest_on_its_way_at_the_expiry_is_waited_for(world: World) -> None:
     world.finish()
     done = world.paid(payment.payment.id)
     assert (done.status, done.labels) == ("succeeded", ("underpaid",))
-    assert done.settled == atomic("25")
+    assert done.settled_atomic == atomic("25")
 
 
 def test_at_its_expiry_a_short_payment_asks_for_a_decision(world: World) -> None:
@@ -119,7 +123,7 @@ def test_accepting_releases_what_came_and_no_more(world: World) -> None:
         world.reconcile(payment, "accept")
     world.finish()
     done = world.paid(accepted.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("10"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("10"))
     assert done.reconciliation == accepted.reconciliation
     assert world.reported_events(done.id)[4:] == [
         ("payment.reconciled", "accepted", 5),
@@ -144,7 +148,7 @@ def test_refunding_sends_all_of_it_back(world: World) -> None:
             world.reconcile(payment, action)
     world.finish()
     done = world.paid(waiting.id)
-    assert (done.status, done.refunded) == ("refunded", atomic("10"))
+    assert (done.status, done.refunded_atomic) == ("refunded", atomic("10"))
     assert (done.reconciliation.status, done.reconciliation.resolution) == ("resolved", "refund")
     assert world.reported_events(done.id)[4:] == [("payment.reconciled", "refunded", 5)]
     names = world.event_names(done.id)
@@ -165,13 +169,13 @@ def test_each_sender_gets_back_what_came_from_it(world: World) -> None:
     world.advance(310)
     world.reconcile(payment, "refund")
     refunds = world.resources.payments.list_refunds(payment.payment.id).records
-    assert {refund.destination: refund.amount for refund in refunds} == {
+    assert {refund.destination: refund.amount_atomic for refund in refunds} == {
         WALLET: atomic("10"),
         OTHER_WALLET: atomic("3"),
     }
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.refunded) == ("refunded", atomic("13"))
+    assert (done.status, done.refunded_atomic) == ("refunded", atomic("13"))
     assert (world.on_chain(WALLET), world.on_chain(OTHER_WALLET)) == (atomic("10"), atomic("3"))
     # The first to be final settles nothing yet.
     assert [reported[:2] for reported in world.reported_events(done.id)[-2:]] == [
@@ -195,7 +199,7 @@ def test_writing_off_gives_the_payment_up_and_keeps_the_funds_to_be_refunded(wor
     world.refund(payment)
     world.finish()
     done = world.paid(failed.id)
-    assert (done.status, done.refunded) == ("failed", atomic("10"))
+    assert (done.status, done.refunded_atomic) == ("failed", atomic("10"))
     assert world.on_chain(WALLET) == atomic("10")
     assert world.reported_events(done.id)[-1] == ("payment.refunded", "failed", 6)
 

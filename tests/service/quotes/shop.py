@@ -53,7 +53,7 @@ class QuoteShop:
         """A transfer from the wallet to the deposit address, not final yet."""
         source = quoted.quote.source
         chain = self.service.chains[source.chain_id]
-        paid = quoted.quote.input if amount is None else amount
+        paid = quoted.quote.input_atomic if amount is None else amount
         name = f"payer-{next(_names)}"
         chain.transfer(source.address, None, WALLET, paid, f"{name}/faucet")
         hash: str = chain.transfer(source.address, WALLET, quoted.quote.deposit_address, paid, name)

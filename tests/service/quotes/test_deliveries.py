@@ -122,7 +122,7 @@ class Batch:
         lie(self.shop, RouteProgress(state="waiting"))
         self.shop.pay(self.first)
         self.shop.world.advance(30)
-        chain, amount = self.shop.service.chains[POLYGON], self.first.quote.output
+        chain, amount = self.shop.service.chains[POLYGON], self.first.quote.output_atomic
         self.hash = str(
             chain.transfer(asset_of(POLYGON, "USDC").address, None, OTHER_WALLET, amount, "both")
         )

@@ -44,8 +44,8 @@ def test_the_letters_of_a_routers_address_do_not_matter(memory_shop: QuoteShop) 
     memory_shop.world.finish()
     payment = memory_shop.payment(quoted)
     assert (payment.status, payment.labels) == ("action_required", ("execution_failed",))
-    assert (payment.received, payment.excess) == (quoted.quote.input, 0)
-    assert memory_shop.held(USDC, quoted.quote.deposit_address) == quoted.quote.input
+    assert (payment.received_atomic, payment.excess_atomic) == (quoted.quote.input_atomic, 0)
+    assert memory_shop.held(USDC, quoted.quote.deposit_address) == quoted.quote.input_atomic
 
 
 UNFIT: dict[str, Callable[[QuoteShop], str]] = {
@@ -118,7 +118,7 @@ def test_nothing_that_a_router_says_moves_a_payment(memory_shop: QuoteShop) -> N
     world, chain = memory_shop.world, memory_shop.service.chains[POLYGON]
     quoted = memory_shop.routed()
     vault = chain.derive(AddressSpec(world.environment_id, "vault", world.merchant.id))
-    minimum = quoted.quote.minimum
+    minimum = quoted.quote.minimum_atomic
     address = POLYGON_USDC.address
     less = chain.transfer(address, None, vault, minimum - 1, "less than the minimum")
     elsewhere = chain.transfer(address, None, WALLET, minimum, "to somebody else")
@@ -203,7 +203,7 @@ def test_one_transaction_may_deliver_several_quotes(
     world, chain = memory_shop.world, memory_shop.service.chains[POLYGON]
     large, small = memory_shop.routed("30.00"), memory_shop.routed("20.00")
     vault = chain.derive(AddressSpec(world.environment_id, "vault", world.merchant.id))
-    address, amounts = POLYGON_USDC.address, (large.quote.output, small.quote.output)
+    address, amounts = POLYGON_USDC.address, (large.quote.output_atomic, small.quote.output_atomic)
     batch = chain.transfer(address, None, vault, amounts[0], "one of a batch")
     look_up = chain.transaction
 
@@ -221,7 +221,7 @@ def test_one_transaction_may_deliver_several_quotes(
         memory_shop.pay(quoted)
         world.finish()
     routes = [memory_shop.payment(quoted).route for quoted in (large, small)]
-    assert [route and route.delivered for route in routes] == list(amounts)
+    assert [route and route.delivered_atomic for route in routes] == list(amounts)
     assert memory_shop.is_done(large) and memory_shop.is_done(small)
 
 
@@ -266,11 +266,11 @@ def test_a_delivery_that_was_counted_meanwhile_counts_no_more(
     name = f"route/{payment.route.key}:{payment.route.payment_hash}"
     chain = memory_shop.service.chains[POLYGON]
     vault = payment.destination.address
-    expected, minimum = payment.route.expected, payment.route.minimum
+    expected, minimum = payment.route.expected_atomic, payment.route.minimum_atomic
     amount = expected - (expected - minimum) // 2
     hash = chain.transfer(POLYGON_USDC.address, None, vault, amount, name)
     taken = RouteDelivery(
-        id=f"{POLYGON}:{hash}:0", transfer="elsewhere", payment_id="payment_x", created_at=0
+        id=f"{POLYGON}:{hash}:0", transfer="elsewhere", payment_id="payment_x", created_at_ms=0
     )
     write(world.storage, world.environment_id, lambda tx: tx.insert(taken))
     world.finish()

@@ -27,31 +27,37 @@ from tests.service.world import BASE, OTHER_WALLET, USDC, WALLET
 
 def test_a_quote_of_one_asset_brings_what_was_sent(shop: QuoteShop) -> None:
     quoted = shop.quote("0.1")
-    assert (quoted.quote.input, quoted.quote.output, quoted.quote.minimum) == (100_000,) * 3
-    assert (quoted.quote.rate, quoted.quote.fee, quoted.quote.input_usd) == ("1", 0, "0.10")
-    assert quoted.quote.expires_at == quoted.quote.created_at + 15 * 60 * 1_000
+    assert (quoted.quote.input_atomic, quoted.quote.output_atomic, quoted.quote.minimum_atomic) == (
+        100_000,
+    ) * 3
+    assert (quoted.quote.rate, quoted.quote.fee_atomic, quoted.quote.input_usd) == ("1", 0, "0.10")
+    assert quoted.quote.expires_at_ms == quoted.quote.created_at_ms + 15 * 60 * 1_000
     shop.pay(quoted)
     assert not shop.is_done(quoted)
     shop.world.finish()
     assert shop.is_done(quoted)
     assert shop.vault(USDC) == 100_000
-    assert shop.payment(quoted).settled == 100_000
+    assert shop.payment(quoted).settled_atomic == 100_000
 
 
 def test_a_quote_across_chains_is_delivered_by_the_router(shop: QuoteShop) -> None:
     quoted = shop.routed("25.00")
     quote = quoted.quote
     # 5 basis points and one cent of fee; 30 basis points of slippage, of which half is used
-    assert (quote.input, quote.output, quote.minimum) == (25_000_000, 24_977_500, 24_902_567)
-    assert quote.fee == 22_500
+    assert (quote.input_atomic, quote.output_atomic, quote.minimum_atomic) == (
+        25_000_000,
+        24_977_500,
+        24_902_567,
+    )
+    assert quote.fee_atomic == 22_500
     shop.pay(quoted)
     shop.world.finish()
     payment = shop.payment(quoted)
     assert (payment.status, shop.is_done(quoted)) == ("succeeded", True)
     assert payment.route is not None
-    delivered = quote.output - (quote.output - quote.minimum) // 2
-    assert (payment.route.delivered, shop.vault(POLYGON_USDC)) == (delivered, delivered)
-    assert payment.settled == 25_000_000
+    delivered = quote.output_atomic - (quote.output_atomic - quote.minimum_atomic) // 2
+    assert (payment.route.delivered_atomic, shop.vault(POLYGON_USDC)) == (delivered, delivered)
+    assert payment.settled_atomic == 25_000_000
     assert shop.held(USDC, payment.route.address) == 25_000_000
     assert shop.held(USDC, quote.deposit_address) == 0
     assert shop.world.journal(payment.id)[-1] == (
@@ -87,13 +93,13 @@ def test_the_fee_of_the_settings_stays_and_the_rest_is_routed(memory_shop: Quote
     memory_shop.service.acting_as(memory_shop.world.server).payment_settings.replace(terms)
     quoted = memory_shop.routed("10.00")
     # 1 % stays; of 9.90 go 5 basis points and one cent
-    assert (quoted.quote.output, quoted.quote.fee) == (9_885_050, 114_950)
+    assert (quoted.quote.output_atomic, quoted.quote.fee_atomic) == (9_885_050, 114_950)
     memory_shop.service.acting_as(memory_shop.world.server).payment_settings.replace(PaymentTerms())
     memory_shop.pay(quoted)
     memory_shop.world.finish()
     payment = memory_shop.payment(quoted)
     assert payment.route is not None
-    assert (payment.settled, payment.route.amount) == (9_900_000, 9_900_000)
+    assert (payment.settled_atomic, payment.route.amount_atomic) == (9_900_000, 9_900_000)
     assert memory_shop.held(USDC, quoted.quote.deposit_address) == 100_000
     assert memory_shop.is_done(quoted)
 
@@ -126,11 +132,14 @@ def test_a_wallet_can_be_paid_in_another_token(memory_shop: QuoteShop) -> None:
         destination_token="USDT",
         raw_amount="1000000",
     )
-    assert (quoted.quote.rate, quoted.quote.input) == ("1.000200040008001600320064013", 1_000_000)
+    assert (quoted.quote.rate, quoted.quote.input_atomic) == (
+        "1.000200040008001600320064013",
+        1_000_000,
+    )
     memory_shop.pay(quoted)
     memory_shop.world.finish()
     assert memory_shop.is_done(quoted)
-    assert memory_shop.held(quoted.quote.destination, OTHER_WALLET) >= quoted.quote.minimum
+    assert memory_shop.held(quoted.quote.destination, OTHER_WALLET) >= quoted.quote.minimum_atomic
 
 
 def test_a_quote_is_found_by_its_deposit_address(memory_shop: QuoteShop) -> None:
@@ -255,4 +264,7 @@ def test_a_delivery_counts_once(memory_shop: QuoteShop) -> None:
     counted = memory_shop.world.get(RouteDelivery, f"{POLYGON}:{route.delivery_hash}:0")
     assert counted.payment_id == quoted.quote.payment_id
     stored = memory_shop.world.get(Quote, quoted.quote.id)
-    assert (stored.payment_id, stored.minimum) == (counted.payment_id, quoted.quote.minimum)
+    assert (stored.payment_id, stored.minimum_atomic) == (
+        counted.payment_id,
+        quoted.quote.minimum_atomic,
+    )

@@ -28,7 +28,7 @@ def test_a_quote_that_is_funded_late_waits_for_a_decision(shop: QuoteShop) -> No
     shop.world.reconcile(shop.details(quoted), "refund")
     shop.world.finish()
     assert shop.payment(quoted).status == "refunded"
-    assert shop.held(USDC, WALLET) == quoted.quote.input
+    assert shop.held(USDC, WALLET) == quoted.quote.input_atomic
 
 
 def test_late_funds_can_be_accepted_and_are_routed(memory_shop: QuoteShop) -> None:
@@ -39,12 +39,12 @@ def test_late_funds_can_be_accepted_and_are_routed(memory_shop: QuoteShop) -> No
     memory_shop.world.reconcile(memory_shop.details(quoted), "accept")
     memory_shop.world.finish()
     assert memory_shop.is_done(quoted)
-    assert memory_shop.vault(POLYGON_USDC) >= quoted.quote.minimum
+    assert memory_shop.vault(POLYGON_USDC) >= quoted.quote.minimum_atomic
 
 
 def test_a_quote_that_is_funded_short_can_be_accepted_in_proportion(shop: QuoteShop) -> None:
     quoted = shop.routed("20.00")
-    shop.pay(quoted, quoted.quote.input // 2)
+    shop.pay(quoted, quoted.quote.input_atomic // 2)
     shop.world.finish()
     assert shop.payment(quoted).labels == ("underpaid",)
     shop.world.advance(QUARTER_HOUR)
@@ -53,14 +53,14 @@ def test_a_quote_that_is_funded_short_can_be_accepted_in_proportion(shop: QuoteS
     shop.world.finish()
     assert shop.is_done(quoted)
     delivered = shop.vault(POLYGON_USDC)
-    assert quoted.quote.minimum // 2 <= delivered <= quoted.quote.output // 2
+    assert quoted.quote.minimum_atomic // 2 <= delivered <= quoted.quote.output_atomic // 2
 
 
 def test_the_rest_of_a_short_quote_completes_it(memory_shop: QuoteShop) -> None:
     quoted = memory_shop.routed()
     memory_shop.pay(quoted, 1)
     memory_shop.world.finish()
-    memory_shop.pay(quoted, quoted.quote.input - 1)
+    memory_shop.pay(quoted, quoted.quote.input_atomic - 1)
     memory_shop.world.finish()
     assert memory_shop.is_done(quoted)
 
@@ -73,11 +73,11 @@ def test_a_quote_that_is_funded_twice_keeps_the_second_to_give_it_back(shop: Quo
     shop.world.finish()
     payment = shop.payment(quoted)
     assert (payment.status, payment.labels) == ("succeeded", ("duplicate",))
-    assert payment.excess == quoted.quote.input
+    assert payment.excess_atomic == quoted.quote.input_atomic
     shop.world.reconcile(shop.details(quoted), "refund_excess")
     shop.world.finish()
-    assert shop.held(USDC, WALLET) == quoted.quote.input
-    assert shop.payment(quoted).excess == 0
+    assert shop.held(USDC, WALLET) == quoted.quote.input_atomic
+    assert shop.payment(quoted).excess_atomic == 0
 
 
 def test_what_the_router_returns_is_in_escrow_again_and_no_receipt(shop: QuoteShop) -> None:
@@ -88,9 +88,9 @@ def test_what_the_router_returns_is_in_escrow_again_and_no_receipt(shop: QuoteSh
     payment = shop.payment(quoted)
     assert (payment.status, payment.labels) == ("action_required", ("execution_failed",))
     assert payment.timeline[-1].reason == "route_returned"
-    assert (payment.received, payment.excess) == (quoted.quote.input, 0)
-    assert payment.books.escrow == quoted.quote.input
-    assert shop.held(USDC, quoted.quote.deposit_address) == quoted.quote.input
+    assert (payment.received_atomic, payment.excess_atomic) == (quoted.quote.input_atomic, 0)
+    assert payment.books.escrow == quoted.quote.input_atomic
+    assert shop.held(USDC, quoted.quote.deposit_address) == quoted.quote.input_atomic
     assert (
         len(shop.service.acting_as(shop.world.server).payments.list_receipts(payment.id).entries)
         == 1
@@ -98,7 +98,7 @@ def test_what_the_router_returns_is_in_escrow_again_and_no_receipt(shop: QuoteSh
     shop.world.reconcile(shop.details(quoted), "retry_execution")
     shop.world.finish()
     assert shop.is_done(quoted)
-    assert shop.vault(POLYGON_USDC) >= quoted.quote.minimum
+    assert shop.vault(POLYGON_USDC) >= quoted.quote.minimum_atomic
 
 
 def test_what_the_router_returns_can_be_refunded(memory_shop: QuoteShop) -> None:
@@ -108,7 +108,7 @@ def test_what_the_router_returns_can_be_refunded(memory_shop: QuoteShop) -> None
     memory_shop.world.finish()
     memory_shop.world.reconcile(memory_shop.details(quoted), "refund")
     memory_shop.world.finish()
-    assert memory_shop.held(USDC, WALLET) == quoted.quote.input
+    assert memory_shop.held(USDC, WALLET) == quoted.quote.input_atomic
     assert memory_shop.payment(quoted).status == "refunded"
 
 
@@ -122,7 +122,7 @@ def test_a_router_that_returns_twice_is_followed_twice(memory_shop: QuoteShop) -
     payment = memory_shop.payment(quoted)
     assert payment.route is not None
     assert (payment.status, len(payment.route.return_hashes)) == ("action_required", 2)
-    assert memory_shop.held(USDC, quoted.quote.deposit_address) == quoted.quote.input
+    assert memory_shop.held(USDC, quoted.quote.deposit_address) == quoted.quote.input_atomic
 
 
 @pytest.mark.parametrize("operation", ["deliver", "lost_answer"])
@@ -133,7 +133,7 @@ def test_a_router_that_does_not_answer_is_asked_again(shop: QuoteShop, operation
     shop.world.finish()
     assert shop.is_done(quoted)
     route = shop.payment(quoted).route
-    assert route is not None and shop.vault(POLYGON_USDC) == route.delivered
+    assert route is not None and shop.vault(POLYGON_USDC) == route.delivered_atomic
 
 
 def test_a_delivery_that_a_reorg_undoes_is_waited_for(memory_shop: QuoteShop) -> None:
@@ -151,7 +151,7 @@ def test_a_delivery_that_a_reorg_undoes_is_waited_for(memory_shop: QuoteShop) ->
     assert not memory_shop.is_done(quoted)
     world.finish()
     assert memory_shop.is_done(quoted)
-    assert memory_shop.vault(POLYGON_USDC) >= quoted.quote.minimum
+    assert memory_shop.vault(POLYGON_USDC) >= quoted.quote.minimum_atomic
 
 
 def test_a_release_that_a_deep_reorg_undid_is_back_in_escrow(memory_shop: QuoteShop) -> None:

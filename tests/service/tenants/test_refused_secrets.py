@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from payments_core.clock import to_datetime
 from payments_core.credentials.secrets import DIGEST_PURPOSE
 from payments_core.errors import Unauthorized, Unavailable
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -70,7 +71,7 @@ def test_what_opens_nothing_reads_no_environment(
     other = tenants.create_app("Other", "other")
     _, secret = tenants.create_key(environment_id, "standard", "spare")
     _, brief = tenants.create_key(
-        environment_id, "standard", "brief", expires_at=world.clock.now() + 1_000
+        environment_id, "standard", "brief", expires_at=to_datetime(world.clock.now() + 1_000)
     )
     _, live = tenants.create_key(other.environments["production"], "standard", "live")
     for used in (secret, brief):

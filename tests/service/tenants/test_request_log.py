@@ -24,7 +24,7 @@ def requests(world: World, count: int) -> list[LoggedRequest]:
         made.append(
             LoggedRequest(
                 id=world.service.parts.ports.identifiers.new("req"),
-                at=world.clock.now(), method="GET",
+                at_ms=world.clock.now(), method="GET",
                 path="/v2/accounts", credential="server_key", status=200, body="é" * 1_000,
             )
         )  # fmt: skip

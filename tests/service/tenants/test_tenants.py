@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
+from payments_core.clock import to_datetime
 from payments_core.engine.decision import Decision
 from payments_core.errors import (
     EntitlementRequired,
@@ -97,7 +98,9 @@ def test_several_keys_live_side_by_side_and_end_apart(world: World) -> None:
 def test_a_key_expires_to_the_millisecond(world: World) -> None:
     tenants = world.service.tenants
     ends = world.clock.now() + 1_000
-    _, secret = tenants.create_key(world.environment_id, "restricted", "r", expires_at=ends)
+    _, secret = tenants.create_key(
+        world.environment_id, "restricted", "r", expires_at=to_datetime(ends)
+    )
     world.system.advance(0.999)
     tenants.authenticate(world.app.id, secret, mode="sandbox")
     world.system.advance(0.001)
@@ -122,13 +125,13 @@ def test_only_a_restricted_key_has_scopes_of_its_own(world: World) -> None:
 
 
 def test_a_use_is_noted_once_a_minute(world: World) -> None:
-    first = world.get(KeyUse, world.key.id).last_used_at
+    first = world.get(KeyUse, world.key.id).last_used_at_ms
     world.system.advance(59)
     assert world.server
-    assert world.get(KeyUse, world.key.id).last_used_at == first
+    assert world.get(KeyUse, world.key.id).last_used_at_ms == first
     world.system.advance(1)
     assert world.server
-    assert world.get(KeyUse, world.key.id).last_used_at == world.clock.now()
+    assert world.get(KeyUse, world.key.id).last_used_at_ms == world.clock.now()
 
 
 def payment_by(world: World, authority: Authority) -> Any:
@@ -183,7 +186,7 @@ def test_a_revocation_in_the_middle_of_a_transaction_undoes_it(world: World) -> 
 
     def decide(tx: Any, id_sequence: Any) -> Decision[None]:
         current = tx.get(PaymentOption, option.option.id, for_update=True)
-        return Decision(None, replaces=(attrs.evolve(current, updated_at=1),))
+        return Decision(None, replaces=(attrs.evolve(current, updated_at_ms=1),))
 
     class Interrupted:
         """A permit under which a key is revoked right after it was confirmed once."""
@@ -203,7 +206,7 @@ def test_a_revocation_in_the_middle_of_a_transaction_undoes_it(world: World) -> 
     world.service.tenants.revoke_key(world.environment_id, authority.key.id)
     with pytest.raises(Unauthorized):
         world.service.parts.ports.committer.commit(Interrupted(), decide)
-    assert world.option_now(option).updated_at != 1
+    assert world.option_now(option).updated_at_ms != 1
 
 
 def test_a_session_cannot_be_granted_a_product_that_went_off_meanwhile(world: World) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from payments_core.clock import DAY, SECOND
+from payments_core.clock import DAY, SECOND, to_datetime
 from payments_core.errors import PaymentsError, ResourceConflict
 from payments_core.storage.port import Storage
 from payments_core.webhooks import trimming
@@ -79,7 +79,7 @@ def test_a_recovery_beside_resends_delivers_everything(bench: ReplayBench) -> No
         bench.clock.advance(1)
     bench.settle()
     endpoint = bench.endpoint()
-    at_once(lambda: bench.events.recover(bench.authority, endpoint.id, since), times=2)
+    at_once(lambda: bench.events.recover(bench.authority, endpoint.id, to_datetime(since)), times=2)
     at_once(lambda: bench.resend(ids[0]), times=2)
     bench.settle()
     stored = bench.stored(endpoint)

@@ -23,7 +23,7 @@ def opened(path: Path) -> SqliteStorage:
 
 
 def write(storage: SqliteStorage, id: str) -> None:
-    storage.transact("env_a", lambda tx: tx.insert(KeyUse(id=id, last_used_at=1)))
+    storage.transact("env_a", lambda tx: tx.insert(KeyUse(id=id, last_used_at_ms=1)))
 
 
 def ids(path: Path) -> list[str]:

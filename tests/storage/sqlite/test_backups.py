@@ -41,7 +41,7 @@ def test_a_backup_beside_a_busy_service_is_one_moment_of_it(
             live.transact(
                 "env_a",
                 lambda tx, number=number: [  # type: ignore[misc]
-                    tx.insert(KeyUse(id=f"{number}-{half}", last_used_at=1)) for half in "ab"
+                    tx.insert(KeyUse(id=f"{number}-{half}", last_used_at_ms=1)) for half in "ab"
                 ],
             )
             number += 1

@@ -81,8 +81,8 @@ def find_unfinished(run: Run) -> Iterator[str]:
             if status in statuses:
                 yield f"{kind.__name__} {record.id} is {status}"
     for balance in run.all(VaultBalance):
-        if balance.reserved:
-            yield f"{balance.id} has {balance.reserved} reserved"
+        if balance.reserved_atomic:
+            yield f"{balance.id} has {balance.reserved_atomic} reserved"
     for job in run.all(Job):
         if is_parked(job):
             yield f"the job {job.kind} of {job.subject} is parked"
@@ -134,7 +134,7 @@ class Books:
             return self.deposits[id].status == "settled"
         payment = self.payments[id]
         paid_out = ("succeeded", "partially_refunded", "refunded")
-        return payment.settled > 0 or (payment.fee > 0 and payment.status in paid_out)
+        return payment.settled_atomic > 0 or (payment.fee_atomic > 0 and payment.status in paid_out)
 
 
 def check_transfers(books: Books) -> Iterator[str]:
@@ -182,32 +182,32 @@ def check_token_balances(books: Books) -> Iterator[str]:
     for funding in books.fundings.values():
         if funding.status == "confirmed":
             escrow = books.payments[funding.payment_id].escrow_address
-            move(books.vaults[funding.vault_id].address, str(escrow), int(funding.amount))
+            move(books.vaults[funding.vault_id].address, str(escrow), int(funding.amount_atomic))
     for payment in books.payments.values():
-        if payment.settled:
+        if payment.settled_atomic:
             source = payment.escrow_address
             if payment.intent == "send":
                 assert payment.source is not None
                 source = payment.source.address
-            move(str(source), str(payment.destination.address), int(payment.settled))
+            move(str(source), str(payment.destination.address), int(payment.settled_atomic))
     for refund in books.refunds.values():
         if refund.status == "succeeded":
             source = books.payments[refund.payment_id].escrow_address
             if refund.vault_id:
                 source = books.vaults[refund.vault_id].address
-            move(str(source), str(refund.destination), int(refund.amount))
+            move(str(source), str(refund.destination), int(refund.amount_atomic))
     for deposit in books.deposits.values():
         if deposit.status == "settled":
             run = books.run
             vault = run.network.purse(run.environment_id, "vault", deposit.account_id)
-            move(deposit.address, vault, int(deposit.amount))
+            move(deposit.address, vault, int(deposit.amount_atomic))
     for key in expected.keys() | books.tokens.keys():
         if expected[key] != books.tokens.get(key, 0):
             yield f"{key} holds {books.tokens.get(key, 0)}, and the records say {expected[key]}"
     for payment in books.payments.values():
         if payment.escrow_address:
             held = books.tokens.get((TOKEN, payment.escrow_address), 0)
-            if held != payment.books.held_amount + payment.books.fees:
+            if held != payment.books.held_atomic + payment.books.fees:
                 yield f"the escrow of {payment.id} holds {held}, and its books {payment.books}"
 
 
@@ -244,7 +244,7 @@ def check_receipts(books: Books) -> Iterator[str]:
         key = (hash, position, escrows[recipient].id)
         seen.add(key)
         wanted = [("verified" if amount else "rejected", amount)]
-        if [(one.status, one.amount) for one in stored[key]] != wanted:
+        if [(one.status, one.amount_atomic) for one in stored[key]] != wanted:
             yield f"the log {key} of {amount} has the receipts {stored[key]}"
     for key, receipts in stored.items():
         if key not in seen and any(one.status == "verified" for one in receipts):
@@ -262,7 +262,7 @@ def check_deposits(books: Books) -> Iterator[str]:
             for one in books.deposits.values()
             if (one.transaction_hash, one.position, one.address) == place
         ]
-        ends = [(one.amount, one.status in ("settled", "failed")) for one in found]
+        ends = [(one.amount_atomic, one.status in ("settled", "failed")) for one in found]
         if ends != [(amount, True)]:
             yield f"the deposit {place} of {amount}: {found}"
 
@@ -342,12 +342,12 @@ def check_mandates(books: Books) -> Iterator[str]:
                 funding.status == "confirmed"
                 and source is not None
                 and source.mandate_id == mandate.id
-                and source.reserved_at is not None
-                and period_start(mandate.period, source.reserved_at) == mandate.period_start
+                and source.reserved_at_ms is not None
+                and period_start(mandate.period, source.reserved_at_ms) == mandate.period_start_ms
             ):
-                drawn += int(funding.amount)
-        if drawn > mandate.drawn:
-            yield f"{mandate.id} counted {mandate.drawn}, and {drawn} was drawn"
+                drawn += int(funding.amount_atomic)
+        if drawn > mandate.drawn_atomic:
+            yield f"{mandate.id} counted {mandate.drawn_atomic}, and {drawn} was drawn"
 
 
 def check_options(books: Books) -> Iterator[str]:

@@ -175,7 +175,7 @@ def refund(run: Run) -> None:
     if payment is None:
         return
     books = payment.books
-    most = run.rng.choice((books.held_amount, books.recipient, payment.received, 1))
+    most = run.rng.choice((books.held_atomic, books.recipient, payment.received_atomic, 1))
     amount = run.rng.choice((None, None, most, run.rng.randint(0, max(1, most))))
     payers = [payer.address for payer in payment.paid_by]
     new = NewRefund(
@@ -197,7 +197,7 @@ def reconcile(run: Run) -> None:
         ("accept", "refund", "refund_excess", "retry_execution", "retry_execution", "write_off")
     )
     if action == "refund_excess":
-        payment = run.rng.choice([one for one in run.all(Payment) if one.excess] or [None])
+        payment = run.rng.choice([one for one in run.all(Payment) if one.excess_atomic] or [None])
     else:
         payment = run.pick_payment("action_required")
     if payment is not None:

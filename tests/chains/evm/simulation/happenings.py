@@ -37,7 +37,11 @@ def pay(run: Run) -> None:
     payment = run.pick_payment("awaiting_payment", "processing", *statuses)
     if payment is None or payment.escrow_address is None:
         return
-    wallet, escrow, whole = run.rng.choice(WALLETS), payment.escrow_address, int(payment.amount)
+    wallet, escrow, whole = (
+        run.rng.choice(WALLETS),
+        payment.escrow_address,
+        int(payment.amount_atomic),
+    )
     amount = run.rng.choice(
         (
             payment.remaining.amount_atomic or whole,
@@ -214,7 +218,7 @@ def _pay_in_parts(run: Run, wallet: str, escrow: str, amount: int) -> None:
     ]
     other = run.pick_payment()
     if other is not None and other.escrow_address is not None:
-        more = (TOKEN, wallet, other.escrow_address, int(other.amount))
+        more = (TOKEN, wallet, other.escrow_address, int(other.amount_atomic))
         moves.insert(run.rng.randint(0, 2), more)
     if run.rng.random() < 0.5:
         more = (TOKEN, wallet, run.rng.choice(run.deposit_addresses), 12_345)

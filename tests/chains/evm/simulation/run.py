@@ -196,7 +196,7 @@ class Run:
                 self.network.mine()
                 self.network.gossip()
                 process.worker.run_until_idle()
-            waiting = [p.expires_at for p in self.all(Payment) if p.status == "awaiting_payment"]
+            waiting = [p.expires_at_ms for p in self.all(Payment) if p.status == "awaiting_payment"]
             if waiting:
                 # A chain that was not read for long is asked every five minutes.
                 self.clock.advance(max(300, (max(waiting) - self.clock.now()) // 1_000))

@@ -23,13 +23,13 @@ OTHER = "0x0000000000000000000000000000000000000777"
 
 
 def a_policy(**given: Any) -> Policy:
-    facts: dict[str, Any] = {"vault_id": "vault_1", "created_at": NOW, "updated_at": NOW}
+    facts: dict[str, Any] = {"vault_id": "vault_1", "created_at_ms": NOW, "updated_at_ms": NOW}
     return Policy(id="policy_1", **{**facts, **given})
 
 
 def a_spend(amount: int = 1, **given: Any) -> Spend:
     facts: dict[str, Any] = {"asset": USDC, "address": SHOP, "account_id": None}
-    return Spend(amount=amount, **{**facts, **given})
+    return Spend(amount_atomic=amount, **{**facts, **given})
 
 
 def denied(policy: Policy, spend: Spend, daily_spend: int = 0) -> str | None:
@@ -117,9 +117,9 @@ def a_mandate(period: Period = "month", **given: Any) -> Mandate:
         "asset_symbol": "USDC",
         "token_address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
         "decimals": 6,
-        "amount_per_period": 100,
-        "created_at": NOW,
-        "updated_at": NOW,
+        "amount_per_period_atomic": 100,
+        "created_at_ms": NOW,
+        "updated_at_ms": NOW,
     }
     return Mandate(id="mandate_1", period=period, **{**facts, **given})
 
@@ -185,7 +185,7 @@ class TestMandates:
         assert mandates.remaining(again, NOW + DAY) == 0
 
     def test_an_expired_mandate_gives_nothing(self) -> None:
-        mandate = a_mandate(expires_at=NOW)
+        mandate = a_mandate(expires_at_ms=NOW)
         assert mandates.status_of(mandate, NOW - 1) == "active"
         assert mandates.status_of(mandate, NOW) == "expired"
         assert mandates.remaining(mandate, NOW) == 0
@@ -200,7 +200,7 @@ class TestMandates:
     def test_a_revoked_mandate_gives_nothing_and_takes_back(self) -> None:
         drawn = mandates.charge(a_mandate(), 60, now=NOW).record
         mandate = mandates.revoke(drawn, now=NOW + 1).record
-        assert (mandate.revoked_at, mandates.remaining(mandate, NOW)) == (NOW + 1, 0)
+        assert (mandate.revoked_at_ms, mandates.remaining(mandate, NOW)) == (NOW + 1, 0)
         with pytest.raises(InvalidState) as caught:
             mandates.charge(mandate, 1, now=NOW)
         assert caught.value.details == {
@@ -208,8 +208,8 @@ class TestMandates:
             "status": "revoked",
             "action": "collect",
         }
-        assert mandates.void_charge(mandate, 60, charged_at=NOW).record.drawn == 0
+        assert mandates.void_charge(mandate, 60, charged_at=NOW).record.drawn_atomic == 0
 
     def test_an_expired_mandate_can_be_revoked_for_good(self) -> None:
-        mandate = mandates.revoke(a_mandate(expires_at=NOW), now=NOW).record
+        mandate = mandates.revoke(a_mandate(expires_at_ms=NOW), now=NOW).record
         assert mandates.status_of(mandate, NOW - 1) == "revoked"

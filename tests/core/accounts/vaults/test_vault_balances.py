@@ -73,8 +73,8 @@ def test_whatever_happens_reservations_never_pass_the_total(moves: list[Move]) -
             on_chain, height = on_chain - gone, height + 1
             balance = settle_reserved_amount(balance, usdc(gone), on_chain, height)
         reserved = sum(part for part, _ in live)
-        assert balance.reserved == reserved
-        assert 0 <= balance.available.amount_atomic == max(0, balance.total - reserved)
+        assert balance.reserved_atomic == reserved
+        assert 0 <= balance.available.amount_atomic == max(0, balance.total_atomic - reserved)
         assert reserved <= on_chain
         assert daily_spend(balance, now) == sum(
             part for part, at in counted if at // DAY == now // DAY
@@ -82,7 +82,7 @@ def test_whatever_happens_reservations_never_pass_the_total(moves: list[Move]) -
 
 
 def test_the_exact_balance_can_be_reserved() -> None:
-    full = reserve(a_balance(total=5), usdc(5), now=NOW)
+    full = reserve(a_balance(total_atomic=5), usdc(5), now=NOW)
     assert full.available == usdc(0)
     with pytest.raises(InsufficientBalance):
         reserve(full, usdc(1), now=NOW)
@@ -90,8 +90,8 @@ def test_the_exact_balance_can_be_reserved() -> None:
 
 def test_an_older_answer_of_the_chain_is_refused() -> None:
     balance = with_chain_total(a_balance(), 5, 10)
-    assert (balance.total, balance.height) == (5, 10)
-    assert with_chain_total(balance, 6, 10).total == 6
+    assert (balance.total_atomic, balance.height) == (5, 10)
+    assert with_chain_total(balance, 6, 10).total_atomic == 6
     with pytest.raises(StaleBalance):
         with_chain_total(balance, 6, 9)
     with pytest.raises(StaleBalance):
@@ -106,13 +106,13 @@ def test_the_first_block_is_new_to_a_balance_never_asked_for() -> None:
 
 def test_another_assets_amount_is_not_reserved_and_ends_no_reservation() -> None:
     with pytest.raises(MoneyError):
-        reserve(a_balance(total=5), Money(1, "1/USDT"), now=NOW)
+        reserve(a_balance(total_atomic=5), Money(1, "1/USDT"), now=NOW)
     with pytest.raises(MoneyError):
-        void_reserved_amount(a_balance(total=5), Money(1, "1/USDT"), counted_at=NOW)
+        void_reserved_amount(a_balance(total_atomic=5), Money(1, "1/USDT"), counted_at=NOW)
 
 
 def test_a_vault_emptied_from_outside_has_nothing_available() -> None:
-    balance = with_chain_total(reserve(a_balance(total=5), usdc(5), now=NOW), 2, 1)
+    balance = with_chain_total(reserve(a_balance(total_atomic=5), usdc(5), now=NOW), 2, 1)
     assert balance.available == usdc(0)
     with pytest.raises(InsufficientBalance):
         reserve(balance, usdc(1), now=NOW)
@@ -120,28 +120,30 @@ def test_a_vault_emptied_from_outside_has_nothing_available() -> None:
 
 
 def test_a_new_day_counts_from_zero_and_the_reservation_goes_on() -> None:
-    balance = reserve(a_balance(total=9), usdc(5), now=MIDNIGHT - 1)
+    balance = reserve(a_balance(total_atomic=9), usdc(5), now=MIDNIGHT - 1)
     assert (daily_spend(balance, MIDNIGHT - 1), daily_spend(balance, MIDNIGHT)) == (5, 0)
     balance = reserve(balance, usdc(3), now=MIDNIGHT)
-    assert (balance.reserved, daily_spend(balance, MIDNIGHT)) == (8, 3)
+    assert (balance.reserved_atomic, daily_spend(balance, MIDNIGHT)) == (8, 3)
 
 
 def test_a_failure_of_yesterdays_authorization_leaves_todays_count() -> None:
-    balance = reserve(a_balance(total=9), usdc(5), now=MIDNIGHT - 1)
+    balance = reserve(a_balance(total_atomic=9), usdc(5), now=MIDNIGHT - 1)
     balance = reserve(balance, usdc(3), now=MIDNIGHT)
     balance = void_reserved_amount(balance, usdc(5), counted_at=MIDNIGHT - 1)
-    assert (balance.reserved, daily_spend(balance, MIDNIGHT)) == (3, 3)
+    assert (balance.reserved_atomic, daily_spend(balance, MIDNIGHT)) == (3, 3)
     balance = void_after_failure(balance, usdc(3), 9, 1, counted_at=MIDNIGHT)
-    assert (balance.reserved, daily_spend(balance, MIDNIGHT)) == (0, 0)
+    assert (balance.reserved_atomic, daily_spend(balance, MIDNIGHT)) == (0, 0)
 
 
 def test_success_keeps_the_days_count() -> None:
-    balance = settle_reserved_amount(reserve(a_balance(total=9), usdc(5), now=NOW), usdc(5), 4, 1)
-    assert (balance.reserved, balance.total, daily_spend(balance, NOW)) == (0, 4, 5)
+    balance = settle_reserved_amount(
+        reserve(a_balance(total_atomic=9), usdc(5), now=NOW), usdc(5), 4, 1
+    )
+    assert (balance.reserved_atomic, balance.total_atomic, daily_spend(balance, NOW)) == (0, 4, 5)
 
 
 def test_a_clock_that_steps_back_lowers_no_newer_days_count() -> None:
-    balance = reserve(a_balance(total=9), usdc(5), now=MIDNIGHT)
+    balance = reserve(a_balance(total_atomic=9), usdc(5), now=MIDNIGHT)
     assert daily_spend(balance, MIDNIGHT - 1) == 5
     balance = reserve(balance, usdc(3), now=MIDNIGHT - 1)
     assert daily_spend(balance, MIDNIGHT) == 8
@@ -150,17 +152,17 @@ def test_a_clock_that_steps_back_lowers_no_newer_days_count() -> None:
 
 
 def test_what_does_not_count_is_reserved_and_given_back_without_a_trace() -> None:
-    before = reserve(a_balance(total=9), usdc(5), now=NOW)
+    before = reserve(a_balance(total_atomic=9), usdc(5), now=NOW)
     balance = reserve(before, usdc(3), now=NOW + DAY, counts=False)
-    assert (balance.reserved, daily_spend(balance, NOW)) == (8, 5)
+    assert (balance.reserved_atomic, daily_spend(balance, NOW)) == (8, 5)
     assert void_reserved_amount(balance, usdc(3), counted_at=None) == before
 
 
 def test_a_balance_stored_before_there_were_limits_reads_as_nothing_spent() -> None:
     document = b'{"id":"vault_1/USDC","asset_id":"8453/USDC","total":"5","height":3,"reserved":"2"}'
     balance = decode(VaultBalance, document.replace(b"{", b'{"version":1,"schema":1,', 1))
-    assert (balance.reserved, daily_spend(balance, NOW)) == (2, 0)
-    assert decode(VaultBalance, encode(reserve(balance, usdc(3), now=NOW))).spent == 3
+    assert (balance.reserved_atomic, daily_spend(balance, NOW)) == (2, 0)
+    assert decode(VaultBalance, encode(reserve(balance, usdc(3), now=NOW))).spent_atomic == 3
 
 
 def test_a_balance_is_named_after_its_vault_and_symbol() -> None:
@@ -177,7 +179,7 @@ def test_whatever_a_clock_counted_a_limit_is_empty_again_in_two_days(
     counted_days: list[int], today: int, wait: int
 ) -> None:
     """Also after authorizations under a clock that was days ahead, or behind."""
-    balance = a_balance(total=100)
+    balance = a_balance(total_atomic=100)
     for day in counted_days:
         balance = reserve(balance, usdc(5), now=MIDNIGHT + day * DAY)
     now = MIDNIGHT + today * DAY

@@ -33,16 +33,16 @@ def payment(**facts: Any) -> Payment:
         "asset_symbol": "USDC",
         "token_address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
         "decimals": 6,
-        "amount": 25_000_000,
+        "amount_atomic": 25_000_000,
         "destination": Destination(type="wallet", address="0x" + "1" * 40),
         "escrow_address": "0x" + "2" * 40,
         "allowed_methods": ("direct",),
         "session_id": "ses_1",
         "api_version": "2026-09-09",
-        "expires_at": END,
-        "monitoring_expires_at": END * 2,
-        "created_at": 0,
-        "updated_at": 0,
+        "expires_at_ms": END,
+        "monitoring_expires_at_ms": END * 2,
+        "created_at_ms": 0,
+        "updated_at_ms": 0,
     }
     return Payment(**{**given, **facts})
 
@@ -51,7 +51,7 @@ def payment(**facts: Any) -> Payment:
 def test_every_status_has_a_stage_whatever_its_labels_and_its_time(status: str) -> None:
     for label, received, now in product((None, *LABELS), (0, 5), (0, END)):
         labels = (label,) if label else ()
-        one = payment(status=status, labels=labels, received=atomic(received))
+        one = payment(status=status, labels=labels, received_atomic=atomic(received))
         assert find_stage(one, now=now) in STAGES
         assert set(list_notices(one)) <= set(NOTICES)
 
@@ -59,7 +59,7 @@ def test_every_status_has_a_stage_whatever_its_labels_and_its_time(status: str) 
 def test_every_stage_is_reached() -> None:
     reached = {
         find_stage(
-            payment(status=status, labels=labels, received=atomic(received)), now=now
+            payment(status=status, labels=labels, received_atomic=atomic(received)), now=now
         )
         for status, labels, received, now in product(
             STATUSES, ((), *((label,) for label in LABELS)), (0, 5), (0, END)
@@ -86,7 +86,7 @@ def test_the_weightiest_label_says_why_the_merchant_must_act(
 
 class TestWhatIsDue:
     def test_the_rest_less_what_is_on_its_way(self) -> None:
-        one = payment(status="processing", counted=atomic(5_000_000))
+        one = payment(status="processing", counted_atomic=atomic(5_000_000))
         assert compute_due(one, 0, now=0) == 20_000_000
         assert compute_due(one, 19_999_999, now=0) == 1
         assert compute_due(one, 20_000_000, now=0) == 0
@@ -125,7 +125,7 @@ def test_an_excess_is_shown_while_it_is_held_and_a_second_payment_by_its_name() 
 
 
 def test_what_was_sent_back_is_shown_once() -> None:
-    facts: dict[str, Any] = {"refunded": atomic(7)}
+    facts: dict[str, Any] = {"refunded_atomic": atomic(7)}
     assert list_notices(payment(status="succeeded", **facts)) == ("refunded",)
     assert list_notices(payment(status="refunded", **facts)) == ()
     assert list_notices(payment(status="succeeded", refunding=("refund_1",))) == ("refunding",)

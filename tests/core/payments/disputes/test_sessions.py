@@ -31,7 +31,7 @@ LATER = NOW + 5_000
 
 
 def a_dispute(**given: object) -> Dispute:
-    facts = {"nonce": "n", "status": "flagged", "reason": "broken", "created_at": NOW, **given}
+    facts = {"nonce": "n", "status": "flagged", "reason": "broken", "created_at_ms": NOW, **given}
     return Dispute(id="ses_1", payment_id="payment_1", **facts)  # type: ignore[arg-type]
 
 
@@ -49,7 +49,7 @@ def test_only_a_settled_session_can_be_disputed(status: str) -> None:
     if status in CONTRACT["settled"]:
         flagged = lifecycle.flag(session, "broken", None, nonce="n", now=LATER)
         dispute, [happened] = flagged.record, flagged.events
-        assert (dispute.id, dispute.status, dispute.created_at) == ("ses_1", "flagged", LATER)
+        assert (dispute.id, dispute.status, dispute.created_at_ms) == ("ses_1", "flagged", LATER)
         payload = {"sessionId": "ses_1", "paymentId": "payment_1", "status": "flagged"}
         assert (happened.name, happened.payload) == ("dispute.flagged", payload)
         assert (happened.account_id, happened.api_version) == ("acct_1", "2026-09-09")
@@ -76,7 +76,7 @@ def test_a_flagged_dispute_ends_whatever_became_of_the_payment(status: str) -> N
     resolved = lifecycle.resolve(session, "lost", "refunded", now=LATER)
     dispute, [happened] = resolved.record, resolved.events
     assert (dispute.status, dispute.resolution, dispute.note) == ("resolved", "lost", "refunded")
-    assert (dispute.created_at, dispute.resolved_at) == (NOW, LATER)
+    assert (dispute.created_at_ms, dispute.resolved_at_ms) == (NOW, LATER)
     assert (happened.name, happened.payload["status"]) == ("dispute.resolved", "resolved")
     assert PaymentSession(session.payment, dispute).status == PAYMENT_SESSION_STATUSES[status]
 
@@ -95,8 +95,8 @@ def test_what_is_not_flagged_cannot_be_resolved(
 
 
 def test_a_session_changed_when_its_payment_or_its_dispute_did() -> None:
-    payment = a_payment(status="succeeded", updated_at=NOW + 100)
-    assert PaymentSession(payment).updated_at == NOW + 100
-    assert PaymentSession(payment, a_dispute()).updated_at == NOW + 100
-    assert PaymentSession(payment, a_dispute(created_at=NOW + 200)).updated_at == NOW + 200
-    assert PaymentSession(payment, a_dispute(resolved_at=NOW + 300)).updated_at == NOW + 300
+    payment = a_payment(status="succeeded", updated_at_ms=NOW + 100)
+    assert PaymentSession(payment).updated_at_ms == NOW + 100
+    assert PaymentSession(payment, a_dispute()).updated_at_ms == NOW + 100
+    assert PaymentSession(payment, a_dispute(created_at_ms=NOW + 200)).updated_at_ms == NOW + 200
+    assert PaymentSession(payment, a_dispute(resolved_at_ms=NOW + 300)).updated_at_ms == NOW + 300

@@ -50,7 +50,7 @@ def test_a_movement_has_its_entry() -> None:
     assert books == books_of(escrow=14)
     assert entry.id == "payment_1/000007"
     assert (entry.payment_id, entry.number) == ("payment_1", 7)
-    assert (entry.cause, entry.subject, entry.created_at) == ("receipt", "receipt_1", NOW)
+    assert (entry.cause, entry.subject, entry.created_at_ms) == ("receipt", "receipt_1", NOW)
     assert entry.postings == {"payer": -9, "escrow": 9}
 
 
@@ -91,7 +91,7 @@ def test_postings_balance_or_nothing_is_posted(amounts: dict[str, int]) -> None:
 def test_books_that_do_not_balance_cannot_be_made() -> None:
     with pytest.raises(UnbalancedPostings):
         JournalBalances(payer=-1, escrow=2)
-    assert JournalBalances(payer=-5, escrow=2, excess=3).held_amount == 5
+    assert JournalBalances(payer=-5, escrow=2, excess=3).held_atomic == 5
 
 
 def test_the_journal_of_a_payment_from_receipt_to_refund() -> None:
@@ -117,13 +117,17 @@ def test_the_journal_of_a_payment_from_receipt_to_refund() -> None:
 
 def test_a_send_goes_from_its_vault_to_the_recipient_without_escrow() -> None:
     draft = a_payment(
-        intent="send", status="processing", escrow_address=None, release_id="out_1", released=1_000
+        intent="send",
+        status="processing",
+        escrow_address=None,
+        release_id="out_1",
+        released_atomic=1_000,
     )
     executing = send_stages(draft)["executing, a send"].payment
     change = payments.settle(executing, now=NOW)
     [entry] = change.entries
     assert (entry.cause, dict(entry.postings)) == ("send", {"payer": -1_000, "recipient": 1_000})
-    assert (change.record.settled, change.record.received) == (1_000, 0)
+    assert (change.record.settled_atomic, change.record.received_atomic) == (1_000, 0)
 
 
 # Any sequence of changes.
@@ -133,7 +137,7 @@ class Story:
     """A Payment that meets whatever the table allows, and what the world knows of its money."""
 
     def __init__(self, *, amount: int, fee_bps: int, tolerance_bps: int) -> None:
-        self.payment = a_payment(amount=amount, fee_bps=fee_bps, tolerance_bps=tolerance_bps)
+        self.payment = a_payment(amount_atomic=amount, fee_bps=fee_bps, tolerance_bps=tolerance_bps)
         self.now = NOW
         self.entries: list[JournalEntry] = []
         self.events = 0
@@ -171,13 +175,15 @@ class Story:
     def come_back(self, place: int, _: str) -> None:
         if self.undone:
             receipt = self.undone.pop(place % len(self.undone))
-            self._count(a_receipt(receipt.amount, receipt.sender, id=receipt.id))
+            self._count(a_receipt(receipt.amount_atomic, receipt.sender, id=receipt.id))
 
     def lose(self, place: int, _: str) -> None:
         if not self.counting:
             return
         receipt = self.counting[place % len(self.counting)]
-        stops = self.payment.status == "accepted" and bool(receipt.counted) and place % 2 == 0
+        stops = (
+            self.payment.status == "accepted" and bool(receipt.counted_atomic) and place % 2 == 0
+        )
         self.take(
             payments.reverse_receipt(self.payment, receipt, now=self.now, release_stopped=stops)
         )
@@ -198,7 +204,7 @@ class Story:
 
     def time_passes(self, steps: int, _: str) -> None:
         self.now += steps
-        if self.payment.status == "awaiting_payment" and self.now >= self.payment.expires_at:
+        if self.payment.status == "awaiting_payment" and self.now >= self.payment.expires_at_ms:
             self.take(payments.expire(self.payment, now=self.now))
 
     def cancel(self, *_: object) -> None:
@@ -248,14 +254,14 @@ class Story:
                 id=f"refund_{next(self.names)}",
                 purpose=purpose,
                 destination=part.to,
-                from_escrow=part.from_escrow,
-                from_excess=part.from_excess,
-                from_recipient=part.from_recipient,
+                from_escrow_atomic=part.from_escrow_atomic,
+                from_excess_atomic=part.from_excess_atomic,
+                from_recipient_atomic=part.from_recipient_atomic,
             )
             sources = {
-                "escrow": part.from_escrow,
-                "excess": part.from_excess,
-                "recipient": part.from_recipient,
+                "escrow": part.from_escrow_atomic,
+                "excess": part.from_excess_atomic,
+                "recipient": part.from_recipient_atomic,
             }
             trigger = refunds.payment_trigger(self.payment, refund)
             try:
@@ -270,31 +276,32 @@ class Story:
             except PaymentsError as error:  # the money has gone: it must be written down
                 raise AssertionError(f"a final refund was refused: {error}") from error
             self.take(change)
-            self.sent_back += part.amount
+            self.sent_back += part.amount_atomic
 
     def check(self) -> None:
         """The books, the journal and the world agree to the unit."""
         payment, books = self.payment, self.payment.books
         assert sum(getattr(books, name) for name in JOURNAL_ACCOUNTS) == 0
-        assert payment.received == sum(receipt.amount for receipt in self.counting)
-        assert payment.refunded == self.sent_back
-        assert -books.payer == payment.received - payment.refunded
+        assert payment.received_atomic == sum(receipt.amount_atomic for receipt in self.counting)
+        assert payment.refunded_atomic == self.sent_back
+        assert -books.payer == payment.received_atomic - payment.refunded_atomic
         assert (
-            books.held_amount + books.recipient + books.fees == payment.received - payment.refunded
+            books.held_atomic + books.recipient + books.fees
+            == payment.received_atomic - payment.refunded_atomic
         )
         assert [entry.number for entry in self.entries] == [*range(1, payment.entry_count + 1)]
         for name in JOURNAL_ACCOUNTS:
             assert getattr(books, name) == sum(it.postings.get(name, 0) for it in self.entries)
         assert all(sum(entry.postings.values()) == 0 for entry in self.entries)
-        assert payment.counted == sum(receipt.counted for receipt in self.counting)
+        assert payment.counted_atomic == sum(receipt.counted_atomic for receipt in self.counting)
         assert books.recipient >= 0 and books.fees >= 0
         if not self.undone:
-            assert books.held_amount >= 0
+            assert books.held_atomic >= 0
         if payment.release_id is None:
-            assert payment.releasable <= max(0, books.held_amount)
+            assert payment.releasable_atomic <= max(0, books.held_atomic)
         if payment.status in ("succeeded", "partially_refunded", "refunded"):
             left = plans.compute_refundable(payment, ())
-            assert left.held_amount == left.excess, "funds in escrow that nothing can move"
+            assert left.held_atomic == left.excess, "funds in escrow that nothing can move"
         settled = [entry for entry in self.entries if entry.cause == "release"]
         assert len(settled) <= 1, "released twice"
 
@@ -375,11 +382,11 @@ def test_no_more_is_released_than_the_escrow_holds() -> None:
     undone = payments.reverse_receipt(back, receipt, now=NOW, release_stopped=False).record
     executing = payments.apply_trigger(undone, "release", now=NOW).record
     failed = payments.fail_release(executing, "transaction_failed", now=NOW).record
-    assert (failed.books.held_amount, failed.releasable) == (700, 700)
+    assert (failed.books.held_atomic, failed.releasable_atomic) == (700, 700)
 
 
 @pytest.mark.parametrize("name", stages())
 def test_the_books_of_every_stage_balance(name: str) -> None:
     payment: Payment = stages()[name].payment
-    assert -payment.books.payer == payment.received - payment.refunded
-    assert payment.entry_count > 0 or payment.received == 0
+    assert -payment.books.payer == payment.received_atomic - payment.refunded_atomic
+    assert payment.entry_count > 0 or payment.received_atomic == 0

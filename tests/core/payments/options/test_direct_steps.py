@@ -39,10 +39,10 @@ def a_direct_option(**given: Any) -> PaymentOption:
         "status": "pending",
         "chain_id": 8453,
         "asset_symbol": "USDC",
-        "required": 1_000,
-        "expires_at": NOW + 3_600_000,
-        "created_at": NOW,
-        "updated_at": NOW,
+        "required_atomic": 1_000,
+        "expires_at_ms": NOW + 3_600_000,
+        "created_at_ms": NOW,
+        "updated_at_ms": NOW,
     }
     return PaymentOption(**{**facts, **given})
 
@@ -54,7 +54,7 @@ def a_tracked(id: str) -> TrackedTransaction:
         payment_id=payment_id,
         chain_id=int(chain_id),
         transaction_hash=hash,
-        created_at=LATER,
+        created_at_ms=LATER,
     )
 
 
@@ -89,19 +89,19 @@ def test_a_look_moves_the_option(
 ) -> None:
     status, sighted, paid = before
     gained, in_sight, had, has = look
-    option = a_direct_option(status=status, sighted=sighted, paid=paid)
-    known = a_payment(counted=had, status="accepted" if had >= 1_000 else "processing")
-    payment = attrs.evolve(known, counted=has, sighted=in_sight)
+    option = a_direct_option(status=status, sighted=sighted, paid_atomic=paid)
+    known = a_payment(counted_atomic=had, status="accepted" if had >= 1_000 else "processing")
+    payment = attrs.evolve(known, counted_atomic=has, sighted=in_sight)
     moved = lifecycle.apply_observation(option, known, payment, ONE, gained, LATER).record
-    assert (moved.status, moved.sighted, moved.paid) == after
-    assert moved.updated_at == (LATER if moved != option else NOW)
+    assert (moved.status, moved.sighted, moved.paid_atomic) == after
+    assert moved.updated_at_ms == (LATER if moved != option else NOW)
 
 
 def test_what_covers_a_payment_with_tolerance_is_enough_for_its_option() -> None:
     known = a_payment(tolerance_bps=1_000)
-    after = attrs.evolve(known, counted=900)
+    after = attrs.evolve(known, counted_atomic=900)
     moved = lifecycle.apply_observation(a_direct_option(), known, after, ONE, 900, LATER).record
-    assert (moved.status, moved.paid) == ("succeeded", 900)
+    assert (moved.status, moved.paid_atomic) == ("succeeded", 900)
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_an_option_that_is_over_is_neither_selected_nor_refreshed(
 
 
 def test_a_refresh_asks_for_what_remains_beyond_what_it_has_brought() -> None:
-    payment = a_payment(counted=700)
-    refreshed = lifecycle.refresh(a_direct_option(paid=300), payment, now=LATER).record
-    assert (refreshed.required, refreshed.updated_at) == (600, LATER)
+    payment = a_payment(counted_atomic=700)
+    refreshed = lifecycle.refresh(a_direct_option(paid_atomic=300), payment, now=LATER).record
+    assert (refreshed.required_atomic, refreshed.updated_at_ms) == (600, LATER)
     with pytest.raises(InvalidState):
         lifecycle.refresh(a_direct_option(status="processing", sighted=(ONE,)), payment, now=LATER)
 
@@ -145,7 +145,7 @@ def test_an_end_leaves_what_cannot_end_as_it_is() -> None:
 def test_a_submission_is_noted_once_and_locks_only_while_it_is_on_its_way() -> None:
     option = submissions.submit(a_direct_option(), 8453, "0x1", now=LATER).record
     [submission] = option.submissions
-    assert submission == Submission(chain_id=8453, transaction_hash="0x1", submitted_at=LATER)
+    assert submission == Submission(chain_id=8453, transaction_hash="0x1", submitted_at_ms=LATER)
     assert submissions.submit(option, 8453, "0x1", now=LATER + 1).record is option
     full = option
     for number in range(2, submissions.MAX_SUBMISSIONS + 1):
@@ -176,7 +176,7 @@ def test_one_lock_in_ten_minutes_begins_with_a_submission_that_failed() -> None:
     def locks(id: str, after: int, **first_is: Any) -> bool:
         known = tracked | {first: attrs.evolve(tracked[first], **first_is)}
         now = LATER + after
-        named = tuple(item for item in option.submissions if item.submitted_at <= now)
+        named = tuple(item for item in option.submissions if item.submitted_at_ms <= now)
         by_then = attrs.evolve(option, submissions=named)
         return id in submissions.list_locking_submissions([by_then], known, a_payment(), now=now)
 
@@ -185,10 +185,10 @@ def test_one_lock_in_ten_minutes_begins_with_a_submission_that_failed() -> None:
     assert locks(third, every + lasts - 1) and not locks(third, every + lasts)
     assert not locks(first, lasts - 1, watched=False)
     assert not locks(second, lasts, watched=False)  # the first had its lock
-    paid = {"receipt_ids": ("receipt_1",), "amount": 100}
+    paid = {"receipt_ids": ("receipt_1",), "amount_atomic": 100}
     assert locks(second, 2 * lasts - 1, **paid)
     assert not locks(second, 2 * lasts, **paid)
-    dust = {"receipt_ids": ("receipt_1",), "amount": 99}  # of 1,000
+    dust = {"receipt_ids": ("receipt_1",), "amount_atomic": 99}  # of 1,000
     assert not locks(first, lasts - 1, **dust) and not locks(second, lasts, **dust)
     unknown = {third: tracked[third]}
     locking = submissions.list_locking_submissions(
@@ -205,14 +205,14 @@ def test_what_locks_pays_a_tenth_or_all_that_is_missing(
     amount: int, tolerance_bps: int, data: st.DataObject
 ) -> None:
     """So ten transfers lock a Payment at most, and what would pay it always does."""
-    payment, locks = a_payment(amount=amount, tolerance_bps=tolerance_bps), 0
-    while payment.counted < payment.required:
+    payment, locks = a_payment(amount_atomic=amount, tolerance_bps=tolerance_bps), 0
+    while payment.counted_atomic < payment.required_atomic:
         least = submissions.min_locking_amount(payment)
-        missing = payment.required - payment.counted
+        missing = payment.required_atomic - payment.counted_atomic
         assert 1 <= least <= missing
         assert least == missing or amount <= submissions.MIN_LOCKING_PARTS * least < amount + 10
         brought = least + data.draw(st.integers(0, missing))
-        payment = attrs.evolve(payment, counted=payment.counted + brought)
+        payment = attrs.evolve(payment, counted_atomic=payment.counted_atomic + brought)
         locks += 1
     assert locks <= submissions.MIN_LOCKING_PARTS
 
@@ -226,8 +226,8 @@ def a_hint(**given: Any) -> TrackedTransaction:
         "payment_id": "payment_1",
         "chain_id": 8453,
         "transaction_hash": "0x1",
-        "hinted_until": NOW + HINT_TTL_MS,
-        "created_at": NOW,
+        "hinted_until_ms": NOW + HINT_TTL_MS,
+        "created_at_ms": NOW,
     }
     return TrackedTransaction(**{**facts, **given})
 
@@ -250,7 +250,7 @@ def test_a_hint_is_looked_for_ever_more_seldom_until_its_time_is_over() -> None:
 
 def test_a_hint_of_a_clock_that_was_ahead_is_not_looked_for_each_second() -> None:
     now, looks = NOW, 0
-    hint = a_hint(created_at=NOW + 3 * HOUR, hinted_until=NOW + 3 * HOUR + HINT_TTL_MS)
+    hint = a_hint(created_at_ms=NOW + 3 * HOUR, hinted_until_ms=NOW + 3 * HOUR + HINT_TTL_MS)
     unknown = ObservedTransaction(None, HEADS, ())
     while (decision := recheck_hint(hint, unknown, now=now)).next_run_at is not None:
         now, looks = decision.next_run_at, looks + 1
@@ -289,7 +289,7 @@ def test_an_open_option_is_selected_and_no_other() -> None:
     option = a_direct_option()
     assert lifecycle.is_open(option)
     selected = lifecycle.select(option, now=LATER).record
-    assert (selected.selection_status, selected.updated_at) == ("selected", LATER)
+    assert (selected.selection_status, selected.updated_at_ms) == ("selected", LATER)
     superseded = lifecycle.supersede(selected, now=LATER).record
     for closed, error in (
         (superseded, OptionSuperseded),

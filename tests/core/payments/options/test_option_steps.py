@@ -35,10 +35,10 @@ LATER = NOW + 500
         (OptionExpired, an_option(status="expired", used_action_ids=("a",)), "a"),
         (ActionAlreadyUsed, an_option(used_action_ids=("a", "b")), "a"),
         (InvalidState, an_option(status="cancelled"), "action_1"),
-        (ActionInvalid, an_option(action_id=None, action_expires_at=None), "action_1"),
+        (ActionInvalid, an_option(action_id=None, action_expires_at_ms=None), "action_1"),
         (ActionInvalid, an_option(), "action_2"),
-        (ActionExpired, an_option(action_expires_at=NOW), "action_1"),
-        (None, an_option(action_expires_at=NOW + 1), "action_1"),
+        (ActionExpired, an_option(action_expires_at_ms=NOW), "action_1"),
+        (None, an_option(action_expires_at_ms=NOW + 1), "action_1"),
     ],
 )
 def test_an_action_is_checked_in_this_order(
@@ -56,17 +56,17 @@ def test_consuming_an_action_uses_it_up_and_starts_the_option() -> None:
     option = options.consume_action(an_option(used_action_ids=("action_0",)), now=LATER).record
     assert option.status == "processing"
     assert option.used_action_ids == ("action_0", "action_1")
-    assert (option.action_id, option.action_expires_at) == (None, None)
+    assert (option.action_id, option.action_expires_at_ms) == (None, None)
 
 
 def test_a_refresh_gives_a_new_action_no_longer_than_the_option_lives() -> None:
-    payment = a_payment(counted=400)
+    payment = a_payment(counted_atomic=400)
     fresh = options.refresh(an_option(), payment, now=LATER, action_id="action_2").record
-    assert (fresh.action_id, fresh.action_expires_at) == ("action_2", LATER + 300_000)
-    assert fresh.required == 600  # a part was paid since
-    ends = an_option(expires_at=LATER + 7)
+    assert (fresh.action_id, fresh.action_expires_at_ms) == ("action_2", LATER + 300_000)
+    assert fresh.required_atomic == 600  # a part was paid since
+    ends = an_option(expires_at_ms=LATER + 7)
     short = options.refresh(ends, payment, now=LATER, action_id="action_2").record
-    assert short.action_expires_at == LATER + 7
+    assert short.action_expires_at_ms == LATER + 7
     for error, option in (
         (OptionSuperseded, an_option(selection_status="superseded")),
         (OptionExpired, an_option(status="expired")),
@@ -106,7 +106,7 @@ def test_a_payment_that_ends_ends_its_options_as_their_method_says(
         option = an_option(method=method, status=status)
         ended = options.close_with_payment(option, trigger, now=LATER).record
         assert ended.status == end
-        assert ended is option or (ended.action_id, ended.updated_at) == (None, LATER)
+        assert ended is option or (ended.action_id, ended.updated_at_ms) == (None, LATER)
 
 
 def test_an_operation_is_stamped_as_it_goes_and_reports_its_payments_owner() -> None:
@@ -121,18 +121,18 @@ def test_an_operation_is_stamped_as_it_goes_and_reports_its_payments_owner() -> 
         "vault_funding.broadcast", "vault_funding.confirmed",
     ]  # fmt: skip
     assert operation.status_version == 6
-    stamps = (operation.authorized_at, operation.broadcast_at, operation.confirmed_at)
+    stamps = (operation.authorized_at_ms, operation.broadcast_at_ms, operation.confirmed_at_ms)
     assert stamps == (NOW, NOW + 1, NOW + 4)
 
 
 def test_a_reorg_keeps_the_moment_of_the_authorization() -> None:
     """The day's count of the vault hangs on it."""
-    operation = an_operation(status="broadcast", authorized_at=NOW, broadcast_at=NOW + 1)
+    operation = an_operation(status="broadcast", authorized_at_ms=NOW, broadcast_at_ms=NOW + 1)
     undone = funding.apply_trigger(operation, "reorg", a_payment(), now=NOW + 9)
     back = undone.record
-    assert (back.status, back.authorized_at, undone.events) == ("authorized", NOW, ())
+    assert (back.status, back.authorized_at_ms, undone.events) == ("authorized", NOW, ())
     sent = funding.apply_trigger(back, "broadcast", a_payment(), now=NOW + 10).record
-    assert sent.broadcast_at == NOW + 1
+    assert sent.broadcast_at_ms == NOW + 1
 
 
 def test_ending_an_operation_where_it_cannot_end_changes_nothing() -> None:

@@ -24,18 +24,18 @@ def as_before(record: Any, *, without: tuple[str, ...], schema: int, **more: Any
 
 
 def test_an_option_without_a_method_is_of_a_vault() -> None:
-    option = an_option(used_action_ids=("action_0",), paid=7)
+    option = an_option(used_action_ids=("action_0",), paid_atomic=7)
     body = as_before(option, without=("method", "payer_address", "oldest_reader"), schema=1)
     assert documents.decode(PaymentOption, body) == documents.stamp(option, 3)
 
 
 def test_a_direct_option_of_its_own_collection_is_an_option_by_that_method() -> None:
-    submission = Submission(chain_id=8453, transaction_hash="0x1", submitted_at=5)
+    submission = Submission(chain_id=8453, transaction_hash="0x1", submitted_at_ms=5)
     direct = PaymentOption(
         id="pay_option_2", payment_id="payment_1", method="direct", status="processing",
-        payer_address="0x9", chain_id=8453, asset_symbol="USDC", required=10, paid=3,
-        sighted=("evidence_1",), submissions=(submission,), expires_at=9, created_at=1,
-        updated_at=2,
+        payer_address="0x9", chain_id=8453, asset_symbol="USDC", required_atomic=10, paid_atomic=3,
+        sighted=("evidence_1",), submissions=(submission,), expires_at_ms=9, created_at_ms=1,
+        updated_at_ms=2,
     )  # fmt: skip
     fields = (
         "method", "payer_account_id", "vault_id", "vault_address", "funding_operation_id", "fee",
@@ -88,7 +88,7 @@ def test_two_options_of_a_transaction_become_one(
 ) -> None:
     tracked = TrackedTransaction(
         id="payment_1/8453/0x1", payment_id="payment_1", chain_id=8453, transaction_hash="0x1",
-        option_id=option_id, is_ours=is_ours, created_at=1,
+        option_id=option_id, is_ours=is_ours, created_at_ms=1,
     )  # fmt: skip
     body = as_before(
         tracked,

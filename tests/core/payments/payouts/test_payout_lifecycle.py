@@ -35,8 +35,8 @@ def a_send(**given: Any) -> Payment:
     facts: dict[str, Any] = {
         "intent": "send",
         "status": "executing",
-        "amount": DOLLARS,
-        "released": DOLLARS,
+        "amount_atomic": DOLLARS,
+        "released_atomic": DOLLARS,
         "release_id": "out_1",
         "destination": Destination(type="bank_account", address="0xoff", account_id="acct_1"),
         "source": Source(
@@ -44,7 +44,7 @@ def a_send(**given: Any) -> Payment:
             external_user_id="user-1",
             vault_id="vault_1",
             address="0xvault",
-            reserved_at=NOW,
+            reserved_at_ms=NOW,
         ),
         "escrow_address": None,
         "payout": payout,
@@ -59,13 +59,13 @@ def at_bank(status: str = "submitted", **given: Any) -> BankPayout:
         "status": status,
         "rail": "ach",
         "amount_cents": 1_000,
-        "submitted_at": NOW,
+        "submitted_at_ms": NOW,
         "settles_on": date(2026, 9, 24),
     }
     if status != "submitted":
-        facts["settled_at"] = NOW + 10
+        facts["settled_at_ms"] = NOW + 10
     if status == "returned":
-        facts |= {"returned_at": NOW + 20, "return_code": "R03"}
+        facts |= {"returned_at_ms": NOW + 20, "return_code": "R03"}
     return BankPayout(**{**facts, **given})
 
 
@@ -97,11 +97,11 @@ def names(step: Step[Payment]) -> list[str]:
 def test_funding_moves_the_money_and_no_status() -> None:
     step = payouts.fund(a_send(), now=LATER)
     payment, payout = step.record, payouts.require_payout(step.record)
-    assert (payment.status, payment.status_version, payment.settled) == ("executing", 1, 0)
-    assert (payout.status, payout.funded_at) == ("created", LATER)
+    assert (payment.status, payment.status_version, payment.settled_atomic) == ("executing", 1, 0)
+    assert (payout.status, payout.funded_at_ms) == ("created", LATER)
     assert books(payment) == {"payer": -DOLLARS, "offramp": DOLLARS}
     assert (causes(step), names(step)) == (["send"], [])
-    assert payment.books.held_amount == DOLLARS
+    assert payment.books.held_atomic == DOLLARS
     assert payouts.is_funded(payment) and not payouts.is_funded(a_send())
 
 
@@ -128,14 +128,14 @@ def test_what_the_bank_says_first_is_that_it_has_the_payout() -> None:
     assert (payout.status, payout.reference, payout.settles_on) == (
         "submitted", "bank_1", "2026-09-24",
     )  # fmt: skip
-    assert (payout.submitted_at, step.record.updated_at) == (NOW, LATER)
+    assert (payout.submitted_at_ms, step.record.updated_at_ms) == (NOW, LATER)
     assert books(step.record) == {"payer": -DOLLARS, "bank": DOLLARS}
     assert (causes(step), names(step)) == (["payout_submitted"], [])
 
 
 def test_a_first_look_may_show_the_end() -> None:
     step = payouts.apply_bank_view(funded(), at_bank("settled"), now=LATER)
-    assert (step.record.status, step.record.settled) == ("succeeded", DOLLARS)
+    assert (step.record.status, step.record.settled_atomic) == ("succeeded", DOLLARS)
     assert causes(step) == ["payout_submitted", "payout_settled"]
     assert names(step) == ["payment.succeeded"]
     assert books(step.record) == {"payer": -DOLLARS, "recipient": DOLLARS}
@@ -163,20 +163,28 @@ def test_a_settled_payout_that_comes_back_reopens_the_payment() -> None:
     assert (payment.status, payment.labels, payment.can_retry) == (
         "action_required", ("returned",), True,
     )  # fmt: skip
-    assert (payment.settled, payment.succeeded_at, payment.failure) == (0, None, "payout_returned")
+    assert (payment.settled_atomic, payment.succeeded_at_ms, payment.failure) == (
+        0,
+        None,
+        "payout_returned",
+    )
     assert payment.reconciliation.status == "open"
-    assert (payout.status, payout.return_code, payout.returned_at) == ("returned", "R03", NOW + 20)
-    assert payout.settled_at == NOW + 10
+    assert (payout.status, payout.return_code, payout.returned_at_ms) == (
+        "returned",
+        "R03",
+        NOW + 20,
+    )
+    assert payout.settled_at_ms == NOW + 10
     assert books(payment) == {"payer": -DOLLARS, "offramp": DOLLARS}
     assert (causes(step), names(step)) == (["payout_returned"], ["payment.action_required"])
 
 
 def test_times_that_the_bank_does_not_give_are_those_of_the_look() -> None:
-    settled = payouts.apply_bank_view(funded(), at_bank("settled", settled_at=None), now=LATER)
-    assert payouts.require_payout(settled.record).settled_at == LATER
-    back = at_bank("returned", returned_at=None)
+    settled = payouts.apply_bank_view(funded(), at_bank("settled", settled_at_ms=None), now=LATER)
+    assert payouts.require_payout(settled.record).settled_at_ms == LATER
+    back = at_bank("returned", returned_at_ms=None)
     returned = payouts.apply_bank_view(funded(), back, now=LATER)
-    assert payouts.require_payout(returned.record).returned_at == LATER
+    assert payouts.require_payout(returned.record).returned_at_ms == LATER
 
 
 def test_a_refused_payout_leaves_its_funds_at_the_offramp() -> None:
@@ -214,12 +222,12 @@ def test_another_payout_has_another_key_and_is_otherwise_the_same() -> None:
     assert (another.key, another.attempt, another.status) == ("env_1/payment_1/2", 2, "created")
     kept = ("bank_account_id", "rail", "amount_cents", "statement_text")
     assert [getattr(another, name) for name in kept] == [getattr(first, name) for name in kept]
-    assert (another.funded_at, another.reference, another.return_code) == (LATER, None, None)
+    assert (another.funded_at_ms, another.reference, another.return_code) == (LATER, None, None)
 
 
 def test_what_came_back_goes_to_the_vault_and_to_nobody_else() -> None:
     [leg] = plan_unpaid_payout(seen("returned"))
-    assert (leg.to, leg.amount, leg.from_offramp) == ("0xvault", DOLLARS, DOLLARS)
+    assert (leg.to, leg.amount_atomic, leg.from_offramp_atomic) == ("0xvault", DOLLARS, DOLLARS)
     for nothing in (a_send(), seen("settled"), attrs.evolve(seen("returned"), source=None)):
         with pytest.raises(ReconciliationActionNotAllowed):
             plan_unpaid_payout(nothing)
@@ -229,7 +237,7 @@ def test_a_refund_that_a_reorg_undid_is_held_for_another_decision() -> None:
     back = payments.apply_refund(
         seen("returned"), "reconcile_refund", "refund_1", "0xvault", now=LATER, offramp=DOLLARS
     ).record
-    assert (back.status, books(back), back.refunded) == ("refunded", {}, DOLLARS)
+    assert (back.status, books(back), back.refunded_atomic) == ("refunded", {}, DOLLARS)
     again = reverse_refund(
         back, "refund_1", "0xvault", claimed=False, now=LATER, offramp=DOLLARS
     ).record
@@ -280,7 +288,7 @@ def test_in_any_order_of_looks_the_books_add_up(looks: list[str]) -> None:
             continue
         payment = payouts.apply_bank_view(payment, at_bank(look), now=LATER).record
     held = payment.books
-    assert held.recipient == payment.settled
+    assert held.recipient == payment.settled_atomic
     assert held.bank == (DOLLARS if payouts.require_payout(payment).status == "submitted" else 0)
     assert held.payer == (0 if reorged else -DOLLARS)
 

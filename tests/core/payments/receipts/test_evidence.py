@@ -75,7 +75,7 @@ SHOWS: dict[str, ObservedTransaction] = {
 KNOWN: dict[str, Receipt | None] = {
     "unknown": None,
     "observed": a_receipt(),
-    "verified": a_receipt(status="verified", counted=1_000, verified_at=NOW),
+    "verified": a_receipt(status="verified", counted_atomic=1_000, verified_at_ms=NOW),
     "failed": a_receipt(status="rejected", rejection_reason="transaction_failed"),
     "wrong": a_receipt(status="rejected", rejection_reason="wrong_token", token_address="0xother"),
     "reorged": a_receipt(status="reorged"),
@@ -131,7 +131,7 @@ def look(
         payment_id="payment_1",
         chain_id=chain_id,
         transaction_hash="0xh",
-        created_at=NOW,
+        created_at_ms=NOW,
         **more,
     )
     numbers = count(2)
@@ -157,7 +157,7 @@ def stored(weighed: Evaluation) -> list[Receipt]:
     """The receipts as the commit leaves them: what is proven counts."""
     proven = {receipt.id for receipt in weighed.proven}
     return [
-        lifecycle.mark_verified(receipt, receipt.amount, NOW).record
+        lifecycle.mark_verified(receipt, receipt.amount_atomic, NOW).record
         if receipt.id in proven
         else receipt
         for receipt in weighed.receipts
@@ -180,13 +180,16 @@ def test_a_look_does_what_the_table_says(known: str, shows: str) -> None:
     assert all(it in weighed.receipts for it in weighed.proven)
     for receipt in weighed.receipts:
         is_verified = receipt.status == "verified"
-        assert (receipt.counted > 0, receipt.verified_at is not None) == (is_verified, is_verified)
+        assert (receipt.counted_atomic > 0, receipt.verified_at_ms is not None) == (
+            is_verified,
+            is_verified,
+        )
     if before is not None:
         assert before.id in {receipt.id for receipt in weighed.receipts}
 
 
 def test_what_a_transaction_brings_is_right_but_for_its_finality() -> None:
-    brought = {shows: look([], observed).amount for shows, observed in SHOWS.items()}
+    brought = {shows: look([], observed).amount_atomic for shows, observed in SHOWS.items()}
     assert {shows: amount for shows, amount in brought.items() if amount} == {
         "young": 1_000, "final": 1_000, "moved-young": 1_000, "moved-final": 1_000,
         "amount-young": 999, "amount-final": 999, "two-young": 1_007, "two-final": 1_007,
@@ -240,8 +243,8 @@ def test_a_receipt_says_what_its_log_said_and_where() -> None:
     assert (receipt.position, receipt.log_index) == (3, 9)
     assert (receipt.block_number, receipt.block_hash) == (HERE.number, HERE.hash)
     assert (receipt.token_address, receipt.sender) == (TOKEN, ALICE)
-    assert (receipt.recipient, receipt.amount) == (ESCROW, 1_000)
-    assert (receipt.option_id, receipt.observed_at) == ("pay_option_1", NOW)
+    assert (receipt.recipient, receipt.amount_atomic) == (ESCROW, 1_000)
+    assert (receipt.option_id, receipt.observed_at_ms) == ("pay_option_1", NOW)
     moved = attrs.evolve(log, log_index=4)
     [after] = look([receipt], shown(ELSEWHERE, YOUNG, moved)).receipts
     assert (after.id, after.position, after.log_index) == (receipt.id, 3, 4)
@@ -254,7 +257,12 @@ def test_what_was_counted_and_says_something_else_now_is_counted_again() -> None
     assert before is not None
     weighed = look([before], SHOWS["amount-final"])
     [undone], [proven] = weighed.reorged, weighed.proven
-    assert (undone.amount, undone.counted, proven.amount, proven.counted) == (1_000, 1_000, 999, 0)
+    assert (
+        undone.amount_atomic,
+        undone.counted_atomic,
+        proven.amount_atomic,
+        proven.counted_atomic,
+    ) == (1_000, 1_000, 999, 0)
 
 
 def test_so_many_logs_of_one_transaction_are_looked_at() -> None:
@@ -295,26 +303,26 @@ def test_however_the_chain_turns_a_log_counts_once_until_it_is_undone(
     balance: dict[int, int] = {}
     numbers = count()
     evidence = TrackedTransaction(
-        id="e", payment_id="p", chain_id=chain_id, transaction_hash="0xh", created_at=NOW
+        id="e", payment_id="p", chain_id=chain_id, transaction_hash="0xh", created_at_ms=NOW
     )
     for sighting in looks:
         weighed = evaluate(
             evidence, known, sighting, WANTED, lambda: f"receipt_{next(numbers)}", now=NOW
         )
         for receipt in weighed.reorged:
-            assert balance.pop(receipt.position) == receipt.counted
+            assert balance.pop(receipt.position) == receipt.counted_atomic
         for receipt in weighed.proven:
             assert receipt.position not in balance, "counted twice"
             assert sighting.is_final
             assert chain_id == WANTED.chain_id
             assert (receipt.token_address, receipt.recipient) == (TOKEN, ESCROW)
-            balance[receipt.position] = receipt.amount
+            balance[receipt.position] = receipt.amount_atomic
         ids = [receipt.id for receipt in weighed.receipts]
         assert len(set(ids)) == len(ids)
         assert {receipt.id for receipt in known} <= set(ids)  # none is ever lost
         known = stored(weighed)
         assert len({receipt.position for receipt in known}) == len(known)
-        verified = {it.position: it.amount for it in known if it.status == "verified"}
+        verified = {it.position: it.amount_atomic for it in known if it.status == "verified"}
         assert verified == balance
         if sighting.is_final:
             assert balance == right_and_final(sighting, chain_id)

@@ -100,12 +100,12 @@ def test_what_a_final_refund_brings(
 ) -> None:
     payment = STAGES[name].payment
     refund = a_refund(
-        purpose=purpose, **{f"from_{source}": amount for source, amount in sources.items()}
+        purpose=purpose, **{f"from_{source}_atomic": amount for source, amount in sources.items()}
     )
     assert payment_trigger(payment, refund) == trigger
     after = payments.apply_refund(payment, trigger, refund.id, ALICE, now=LATER, **sources).record
     assert after.status == status
-    assert after.refunded == payment.refunded + refund.amount
+    assert after.refunded_atomic == payment.refunded_atomic + refund.amount_atomic
 
 
 @pytest.mark.parametrize("purpose", ["refund", "reconcile_refund"])
@@ -113,8 +113,8 @@ def test_a_refund_that_is_final_after_the_last_is_booked_all_the_same(purpose: s
     """Two were under way when a reorg took the funds of the second; the first was the last then."""
     stage = Stage(a_payment()).counting(300, BOB).counting(300, ALICE)
     payment = payments.expire(stage.payment, now=LATER).record
-    first = a_refund(purpose=purpose, destination=BOB, from_escrow=300)
-    second = a_refund(purpose=purpose, id="refund_2", destination=ALICE, from_escrow=300)
+    first = a_refund(purpose=purpose, destination=BOB, from_escrow_atomic=300)
+    second = a_refund(purpose=purpose, id="refund_2", destination=ALICE, from_escrow_atomic=300)
     payment = payments.reverse_receipt(
         payment, stage.receipts[1], now=LATER, release_stopped=False
     ).record
@@ -129,7 +129,7 @@ def test_a_refund_that_is_final_after_the_last_is_booked_all_the_same(purpose: s
         )
         payment = change.record
         assert payment.status == "refunded"
-    assert (payment.refunded, payment.books.held_amount) == (600, -300)
+    assert (payment.refunded_atomic, payment.books.held_atomic) == (600, -300)
 
 
 @pytest.mark.parametrize("purpose", ["refund", "reconcile_refund", "refund_excess"])
@@ -141,7 +141,7 @@ def test_a_final_refund_is_booked_in_whatever_status_it_finds(name: str, purpose
         return
     if payment.status in ("accepted", "executing") and purpose != "refund_excess":
         return  # with a refund under way nothing is released
-    refund = a_refund(purpose=purpose, from_escrow=1)
+    refund = a_refund(purpose=purpose, from_escrow_atomic=1)
     trigger = payment_trigger(payment, refund)
     assert PAYMENT.allows(payment.status, trigger)
     payments.apply_refund(payment, trigger, refund.id, ALICE, now=LATER, escrow=1)
@@ -150,7 +150,7 @@ def test_a_final_refund_is_booked_in_whatever_status_it_finds(name: str, purpose
 def test_a_refund_that_is_over_is_under_way_no_more() -> None:
     payment = attrs.evolve(held((1_000, ALICE)), refunding=("refund_1", "refund_2"))
     failed = payments.drop_refund(payment, "refund_1", now=LATER)
-    assert failed.record == attrs.evolve(payment, refunding=("refund_2",), updated_at=LATER)
+    assert failed.record == attrs.evolve(payment, refunding=("refund_2",), updated_at_ms=LATER)
     assert (failed.events, failed.entries) == ((), ())
     done = payments.apply_refund(payment, "refund_part", "refund_2", ALICE, now=LATER, escrow=1)
     assert done.record.refunding == ("refund_1",)
@@ -158,7 +158,7 @@ def test_a_refund_that_is_over_is_under_way_no_more() -> None:
 
 def test_a_refund_reports_itself() -> None:
     payment = held((1_000, ALICE))
-    draft = a_refund(status="", status_version=0, from_escrow=400, from_excess=2)
+    draft = a_refund(status="", status_version=0, from_escrow_atomic=400, from_excess_atomic=2)
     made = create(draft, payment)
     refund, [event] = made.record, made.events
     assert (refund.status, refund.status_version) == ("created", 1)
@@ -169,11 +169,15 @@ def test_a_refund_reports_itself() -> None:
     assert (sent.status, sent.transaction_hash, submitted.events) == ("submitted", "0xh", ())
     confirmed = apply_trigger(sent, "confirm", payment, now=LATER)
     done, [event] = confirmed.record, confirmed.events
-    assert (done.status, done.succeeded_at, event.name) == ("succeeded", LATER, "refund.succeeded")
+    assert (done.status, done.succeeded_at_ms, event.name) == (
+        "succeeded",
+        LATER,
+        "refund.succeeded",
+    )
     assert (event.payload["status"], event.payload["statusVersion"]) == ("succeeded", 3)
     undone = apply_trigger(sent, "fail", payment, now=LATER, failure="transaction_failed")
     failed, [event] = undone.record, undone.events
-    assert (failed.succeeded_at, failed.failure) == (None, "transaction_failed")
+    assert (failed.succeeded_at_ms, failed.failure) == (None, "transaction_failed")
     assert event.name == "refund.failed"
 
 

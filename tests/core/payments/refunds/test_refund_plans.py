@@ -77,7 +77,7 @@ def test_what_is_left_is_what_the_books_hold() -> None:
 @pytest.mark.parametrize("status", sorted(REFUND.states))
 def test_refunds_under_way_are_promised(status: str) -> None:
     payment = held((900, ALICE), (400, BOB))
-    refund = a_refund(status=status, destination=BOB, from_excess=300, from_escrow=50)
+    refund = a_refund(status=status, destination=BOB, from_excess_atomic=300, from_escrow_atomic=50)
     after = left(payment, refund)
     if status in PENDING:
         assert (after.escrow, after.excess, after.received) == (950, 0, 950)
@@ -89,16 +89,16 @@ def test_refunds_under_way_are_promised(status: str) -> None:
 def test_a_sender_who_gets_all_of_his_back_is_owed_nothing() -> None:
     payment = held((900, ALICE), (400, BOB))
     for amount in (400, 450):
-        refund = a_refund(destination=BOB, from_escrow=amount)
+        refund = a_refund(destination=BOB, from_escrow_atomic=amount)
         assert left(payment, refund).shares == (SenderShare(ALICE, 900, 0),)
 
 
 def test_a_failed_refund_frees_its_amount() -> None:
     payment = held((1_000, ALICE))
-    refund = a_refund(status="submitted", from_escrow=1_000)
-    assert left(payment, refund).held_amount == 0
+    refund = a_refund(status="submitted", from_escrow_atomic=1_000)
+    assert left(payment, refund).held_atomic == 0
     failed = apply_trigger(refund, "fail", payment, now=LATER, failure="transaction_failed")
-    assert left(payment, failed.record).held_amount == 1_000
+    assert left(payment, failed.record).held_atomic == 1_000
 
 
 def test_an_account_below_zero_takes_from_the_other() -> None:
@@ -106,11 +106,11 @@ def test_an_account_below_zero_takes_from_the_other() -> None:
     payment = a_payment(
         status="succeeded",
         release_id="out_1",
-        received=1_000,
+        received_atomic=1_000,
         books=books_of(escrow=-1_000, excess=1_000, recipient=1_000),
     )
-    assert payment.books.held_amount == 0
-    assert left(payment).held_amount == 0
+    assert payment.books.held_atomic == 0
+    assert left(payment).held_atomic == 0
     with pytest.raises(ReconciliationActionNotAllowed):
         plan_excess(left(payment))
 
@@ -136,8 +136,8 @@ def test_what_may_be_refunded_in_every_stage(name: str) -> None:
     nothing = ("action_required, reorged", "expired", "cancelled")
     if name in most:
         part = plan_refund(payment, left(payment), None, None)
-        assert (part.to, part.amount) == (ALICE, most[name])
-        assert bool(part.from_recipient) == (payment.status in FUNDS_PAID_OUT)
+        assert (part.to, part.amount_atomic) == (ALICE, most[name])
+        assert bool(part.from_recipient_atomic) == (payment.status in FUNDS_PAID_OUT)
         text = {600: "0.0006", 1_000: "0.001", 1_300: "0.0013"}[most[name]]
         with pytest.raises(AmountOutOfRange, match=f"at most {text} "):
             plan_refund(payment, left(payment), most[name] + 1, ALICE)
@@ -152,27 +152,29 @@ def test_what_may_be_refunded_in_every_stage(name: str) -> None:
 def test_what_a_sender_sent_too_much_goes_first_and_anothers_last() -> None:
     payment = held((900, ALICE), (400, BOB))
     rest = left(payment)
-    assert plan_refund(payment, rest, 300, BOB) == RefundLeg(to=BOB, from_excess=300)
-    assert plan_refund(payment, rest, 301, BOB) == RefundLeg(to=BOB, from_excess=300, from_escrow=1)
-    assert plan_refund(payment, rest, 900, ALICE) == RefundLeg(to=ALICE, from_escrow=900)
+    assert plan_refund(payment, rest, 300, BOB) == RefundLeg(to=BOB, from_excess_atomic=300)
+    assert plan_refund(payment, rest, 301, BOB) == RefundLeg(
+        to=BOB, from_excess_atomic=300, from_escrow_atomic=1
+    )
+    assert plan_refund(payment, rest, 900, ALICE) == RefundLeg(to=ALICE, from_escrow_atomic=900)
     assert plan_refund(payment, rest, 1_001, "0xelse") == RefundLeg(
-        to="0xelse", from_escrow=1_000, from_excess=1
+        to="0xelse", from_escrow_atomic=1_000, from_excess_atomic=1
     )
 
 
 def test_the_excess_of_what_was_released_is_not_part_of_an_ordinary_refund() -> None:
     payment = settled((1_000, ALICE), (300, BOB))
     part = plan_refund(payment, left(payment), 1_000, ALICE)
-    assert part == RefundLeg(to=ALICE, from_recipient=1_000)
+    assert part == RefundLeg(to=ALICE, from_recipient_atomic=1_000)
     with pytest.raises(AmountOutOfRange):
         plan_refund(payment, left(payment), 1_001, ALICE)
 
 
 def test_without_an_amount_a_sender_gets_his_own() -> None:
     payment = held((900, ALICE), (400, BOB))
-    assert plan_refund(payment, left(payment), None, BOB).amount == 400
-    assert plan_refund(payment, left(payment), None, ALICE).amount == 900
-    assert plan_refund(payment, left(payment), None, "0xelse").amount == 1_300
+    assert plan_refund(payment, left(payment), None, BOB).amount_atomic == 400
+    assert plan_refund(payment, left(payment), None, ALICE).amount_atomic == 900
+    assert plan_refund(payment, left(payment), None, "0xelse").amount_atomic == 1_300
 
 
 def test_without_a_destination_the_newest_sender_gets_no_more_than_he_sent() -> None:
@@ -194,10 +196,10 @@ def test_what_the_newest_has_not_sent_alone_goes_to_all_in_proportion() -> None:
     )
     for amount in (None, 1_300):
         legs = plan_refunds(payment, left(payment), amount, None)
-        assert [(leg.to, leg.amount) for leg in legs] == [(BOB, 400), (ALICE, 900)]
-        assert sum(leg.from_escrow for leg in legs) == left(payment).escrow
+        assert [(leg.to, leg.amount_atomic) for leg in legs] == [(BOB, 400), (ALICE, 900)]
+        assert sum(leg.from_escrow_atomic for leg in legs) == left(payment).escrow
     legs = plan_refunds(payment, left(payment), 651, None)  # 200.3 and 450.7
-    assert [(leg.to, leg.amount) for leg in legs] == [(BOB, 200), (ALICE, 451)]
+    assert [(leg.to, leg.amount_atomic) for leg in legs] == [(BOB, 200), (ALICE, 451)]
     with pytest.raises(AmountOutOfRange):
         plan_refunds(payment, left(payment), 1_301, None)
 
@@ -205,16 +207,16 @@ def test_what_the_newest_has_not_sent_alone_goes_to_all_in_proportion() -> None:
 def test_a_cent_that_came_last_gets_no_transfer_of_a_part() -> None:
     payment = held((1_000, ALICE), (1, "0xdust"))
     legs = plan_refunds(payment, left(payment), 400, None)
-    assert [(leg.to, leg.amount) for leg in legs] == [(ALICE, 400)]
+    assert [(leg.to, leg.amount_atomic) for leg in legs] == [(ALICE, 400)]
 
 
 @pytest.mark.parametrize("amount", range(403, 1_304, 25))
 def test_no_sender_gets_more_than_he_sent_by_a_rounding(amount: int) -> None:
     payment = held((1, "0xdust"), (900, ALICE), (401, BOB), (1, "0xmore"))
     legs = plan_refunds(payment, left(payment), amount, None)
-    assert sum(leg.amount for leg in legs) == amount
+    assert sum(leg.amount_atomic for leg in legs) == amount
     for leg in legs:
-        assert 0 < leg.amount <= left(payment).share_of(leg.to).amount
+        assert 0 < leg.amount_atomic <= left(payment).share_of(leg.to).amount_atomic
 
 
 def test_a_fee_is_borne_by_all_senders_alike() -> None:
@@ -222,7 +224,10 @@ def test_a_fee_is_borne_by_all_senders_alike() -> None:
         settled((600, ALICE), (400, BOB)), books=books_of(recipient=990, fees=10)
     )
     legs = plan_refunds(payment, left(payment), None, None)
-    assert legs == (RefundLeg(to=BOB, from_recipient=396), RefundLeg(to=ALICE, from_recipient=594))
+    assert legs == (
+        RefundLeg(to=BOB, from_recipient_atomic=396),
+        RefundLeg(to=ALICE, from_recipient_atomic=594),
+    )
 
 
 @pytest.mark.parametrize("fee_bps", [0, 1, 100, 9_999])
@@ -233,7 +238,7 @@ def test_all_senders_are_refunded_in_parts_after_a_fee(
 ) -> None:
     """The fee is borne in each of the paid-out states: also by the second and the last refund."""
     scale = 1_000_000
-    stage = Stage(a_payment(fee_bps=fee_bps, amount=1_000 * scale))
+    stage = Stage(a_payment(fee_bps=fee_bps, amount_atomic=1_000 * scale))
     for amount, sender in sent:
         stage = stage.counting(amount * scale, sender)
     executing = payments.apply_trigger(releasing(stage.payment), "release", now=NOW).record
@@ -244,15 +249,15 @@ def test_all_senders_are_refunded_in_parts_after_a_fee(
     for number, wanted in enumerate((*parts, None)):
         amount = None if wanted is None else min(wanted * scale, payment.books.recipient // 2)
         legs = plan_refunds(payment, left(payment), amount, None)
-        assert sum(leg.amount for leg in legs) == (amount or payment.books.recipient)
+        assert sum(leg.amount_atomic for leg in legs) == (amount or payment.books.recipient)
         for leg in legs:
-            trigger = "refund_part" if leg.amount < payment.books.recipient else "refund_all"
+            trigger = "refund_part" if leg.amount_atomic < payment.books.recipient else "refund_all"
             payment = payments.apply_refund(
-                payment, trigger, f"{number}-{leg.to}", leg.to, now=NOW, recipient=leg.amount
+                payment, trigger, f"{number}-{leg.to}", leg.to, now=NOW, recipient=leg.amount_atomic
             ).record
             seen.add(payment.status)
     assert seen == {*FUNDS_PAID_OUT, "refunded"}
-    assert payment.refunded == 1_000 * scale - fee
+    assert payment.refunded_atomic == 1_000 * scale - fee
 
 
 def test_nobody_is_paid_with_anothers_money() -> None:
@@ -264,24 +269,30 @@ def test_nobody_is_paid_with_anothers_money() -> None:
 def test_a_split_goes_to_the_largest_senders_and_the_rest_by_another_call() -> None:
     payment = held(*((number + 1, f"0x{number}") for number in range(60)))
     legs = plan_refunds(payment, left(payment), None, None)
-    assert [leg.amount for leg in legs] == list(range(60, 10, -1))
+    assert [leg.amount_atomic for leg in legs] == list(range(60, 10, -1))
     with pytest.raises(ValidationFailed, match="the largest senders sent less"):
         plan_refunds(payment, left(payment), sum(range(61)), None)
 
 
 def test_the_only_sender_that_is_known_gets_no_more_than_he_sent_either() -> None:
-    payment = attrs.evolve(held((1_000, BOB)), paid_by=(PayerTotal(address=ALICE, amount=10),))
-    assert plan_refund(payment, left(payment), None, None) == RefundLeg(to=ALICE, from_escrow=10)
+    payment = attrs.evolve(
+        held((1_000, BOB)), paid_by=(PayerTotal(address=ALICE, amount_atomic=10),)
+    )
+    assert plan_refund(payment, left(payment), None, None) == RefundLeg(
+        to=ALICE, from_escrow_atomic=10
+    )
     with pytest.raises(ValidationFailed):
         plan_refund(payment, left(payment), 20, None)
-    assert plan_refund(payment, left(payment), 20, ALICE).amount == 20  # named, it may be anybody
+    assert (
+        plan_refund(payment, left(payment), 20, ALICE).amount_atomic == 20
+    )  # named, it may be anybody
 
 
 def test_where_no_sender_is_known_the_destination_must_be_named() -> None:
     payment = attrs.evolve(held((1_000, BOB)), paid_by=())
     with pytest.raises(ValidationFailed):
         plan_refund(payment, left(payment), 20, None)
-    assert plan_refund(payment, left(payment), 20, BOB).amount == 20
+    assert plan_refund(payment, left(payment), 20, BOB).amount_atomic == 20
 
 
 @pytest.mark.parametrize("amount", [0, -1])
@@ -292,7 +303,7 @@ def test_nothing_is_not_a_refund(amount: int) -> None:
 
 
 def test_a_send_has_received_nothing_that_could_go_back() -> None:
-    fresh = a_payment(intent="send", status="processing", release_id="out_1", released=1_000)
+    fresh = a_payment(intent="send", status="processing", release_id="out_1", released_atomic=1_000)
     for stage in send_stages(fresh).values():
         with pytest.raises(PaymentsError):
             plan_refund(stage.payment, left(stage.payment), None, ALICE)
@@ -323,7 +334,7 @@ def test_no_more_than_was_received_goes_back_after_a_reorg() -> None:
     undone = payments.reverse_receipt(
         stage.payment, stage.receipts[0], now=LATER, release_stopped=False
     )
-    assert (undone.record.received, undone.record.books.recipient) == (0, 1_000)
+    assert (undone.record.received_atomic, undone.record.books.recipient) == (0, 1_000)
     with pytest.raises(PaymentsError):
         plan_refund(undone.record, left(undone.record), None, ALICE)
 
@@ -334,13 +345,13 @@ def test_no_more_than_was_received_goes_back_after_a_reorg() -> None:
 def test_all_that_is_held_goes_to_its_senders() -> None:
     payment = held((900, ALICE), (400, BOB), (100, CAROL))
     assert plan_all_held(left(payment)) == (
-        RefundLeg(to=CAROL, from_excess=100),
-        RefundLeg(to=BOB, from_excess=300, from_escrow=100),
-        RefundLeg(to=ALICE, from_escrow=900),
+        RefundLeg(to=CAROL, from_excess_atomic=100),
+        RefundLeg(to=BOB, from_excess_atomic=300, from_escrow_atomic=100),
+        RefundLeg(to=ALICE, from_escrow_atomic=900),
     )
     assert plan_excess(left(payment)) == (
-        RefundLeg(to=CAROL, from_excess=100),
-        RefundLeg(to=BOB, from_excess=300),
+        RefundLeg(to=CAROL, from_excess_atomic=100),
+        RefundLeg(to=BOB, from_excess_atomic=300),
     )
 
 
@@ -353,10 +364,12 @@ def test_where_nothing_is_held_there_is_nothing_to_send_back(
 
 
 def test_what_an_unknown_sender_sent_stays() -> None:
-    known = PayerTotal(address=ALICE, amount=910, excess=10)
+    known = PayerTotal(address=ALICE, amount_atomic=910, excess_atomic=10)
     payment = attrs.evolve(held((1_900, BOB)), paid_by=(known,))
-    assert plan_all_held(left(payment)) == (RefundLeg(to=ALICE, from_excess=10, from_escrow=900),)
-    assert plan_excess(left(payment)) == (RefundLeg(to=ALICE, from_excess=10),)
+    assert plan_all_held(left(payment)) == (
+        RefundLeg(to=ALICE, from_excess_atomic=10, from_escrow_atomic=900),
+    )
+    assert plan_excess(left(payment)) == (RefundLeg(to=ALICE, from_excess_atomic=10),)
 
 
 @pytest.mark.parametrize("make", [plan_all_held, plan_excess])
@@ -371,8 +384,8 @@ def test_where_no_sender_is_known_nothing_goes_back_by_decision(
 def test_the_excess_goes_to_its_sender_and_not_to_the_last_sender() -> None:
     payment = settled((1_000, ALICE), (1_000, BOB), (1, ALICE))
     assert plan_excess(left(payment)) == (
-        RefundLeg(to=ALICE, from_excess=1),
-        RefundLeg(to=BOB, from_excess=1_000),
+        RefundLeg(to=ALICE, from_excess_atomic=1),
+        RefundLeg(to=BOB, from_excess_atomic=1_000),
     )
 
 
@@ -381,17 +394,17 @@ def test_dust_makes_no_real_payer_wait() -> None:
     payment = held((900, ALICE), *dust, amount=10_000)
     parts = plan_all_held(left(payment))
     assert len(parts) == MAX_LEGS
-    assert RefundLeg(to=ALICE, from_escrow=900) in parts
+    assert RefundLeg(to=ALICE, from_escrow_atomic=900) in parts
 
 
 def test_what_a_sender_got_back_is_not_paid_from_anothers_funds() -> None:
     """His receipt was refunded, undone, and came back: what lies there is the other one's."""
     payment = held((100, BOB), (100, ALICE))
-    receipt = a_receipt(100, ALICE, id="receipt_2", counted=100)
+    receipt = a_receipt(100, ALICE, id="receipt_2", counted_atomic=100)
     back = payments.apply_refund(payment, "refund_part", "r", ALICE, now=LATER, escrow=100).record
     undone = payments.reverse_receipt(back, receipt, now=LATER, release_stopped=False).record
     again, _ = counted(undone, a_receipt(100, ALICE, id="receipt_2"), now=LATER)
-    assert plan_all_held(left(again.record)) == (RefundLeg(to=BOB, from_escrow=100),)
+    assert plan_all_held(left(again.record)) == (RefundLeg(to=BOB, from_escrow_atomic=100),)
 
 
 def test_what_is_left_in_escrow_after_the_release_can_still_go_back() -> None:
@@ -404,7 +417,7 @@ def test_what_is_left_in_escrow_after_the_release_can_still_go_back() -> None:
     again = releasing(payments.retry(failed, now=NOW).record)
     done = payments.settle(again, now=NOW).record
     returned, _ = counted(done, a_receipt(300, BOB))
-    assert returned.record.books.held_amount == left(returned.record).excess
+    assert returned.record.books.held_atomic == left(returned.record).excess
 
 
 def test_a_sender_of_excess_alone_gets_none_of_the_recipients_by_default() -> None:
@@ -412,7 +425,7 @@ def test_a_sender_of_excess_alone_gets_none_of_the_recipients_by_default() -> No
     with pytest.raises(PaymentsError):
         plan_refund(payment, left(payment), None, BOB)
     assert plan_refund(payment, left(payment), None, ALICE) == RefundLeg(
-        to=ALICE, from_recipient=1_000
+        to=ALICE, from_recipient_atomic=1_000
     )
 
 
@@ -422,7 +435,7 @@ def test_the_default_receiver_after_the_release_is_one_whose_funds_the_recipient
         part = plan_refund(payment, left(payment), 200, None)
     except ValidationFailed:
         return  # to ask for a name is right too
-    assert part == RefundLeg(to=ALICE, from_recipient=200)
+    assert part == RefundLeg(to=ALICE, from_recipient_atomic=200)
 
 
 def test_there_may_be_more_senders_than_are_distinguished() -> None:
@@ -434,6 +447,6 @@ def test_there_may_be_more_senders_than_are_distinguished() -> None:
         refunds.append(refund_of(part, id=f"refund_{part.to}"))
     assert len({refund.destination for refund in refunds}) == MAX_PAYERS
     rest = left(payment, *refunds)
-    assert (rest.held_amount, rest.shares) == (10, ())
+    assert (rest.held_atomic, rest.shares) == (10, ())
     with pytest.raises(ValidationFailed):
         plan_refund(payment, rest, None, None)

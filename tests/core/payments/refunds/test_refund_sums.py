@@ -64,8 +64,8 @@ def cases(draw: st.DrawFn) -> tuple[Payment, tuple[Refund, ...]]:
 
 
 def final(payment: Payment, refund: Refund) -> Payment:
-    sources = {"escrow": refund.from_escrow, "excess": refund.from_excess,
-               "recipient": refund.from_recipient}  # fmt: skip
+    sources = {"escrow": refund.from_escrow_atomic, "excess": refund.from_excess_atomic,
+               "recipient": refund.from_recipient_atomic}  # fmt: skip
     trigger = payment_trigger(payment, refund)
     return payments.apply_refund(
         payment, trigger, refund.id, refund.destination, now=LATER, **sources
@@ -73,7 +73,7 @@ def final(payment: Payment, refund: Refund) -> Payment:
 
 
 def under_way(refunds: tuple[Refund, ...]) -> int:
-    return sum(refund.amount for refund in refunds if refund.status in PENDING)
+    return sum(refund.amount_atomic for refund in refunds if refund.status in PENDING)
 
 
 @given(
@@ -90,21 +90,28 @@ def test_a_refund_never_passes_what_was_received_nor_what_its_receiver_sent(
         part = plan_refund(payment, rest, amount, to)
     except PaymentsError:
         return
-    assert 0 < part.amount <= payment.received - payment.refunded - under_way(refunds)
-    assert amount in (None, part.amount)
-    assert min(part.from_escrow, part.from_excess, part.from_recipient) >= 0
-    assert part.from_escrow <= rest.escrow
-    assert part.from_excess <= rest.excess
-    assert part.from_recipient <= rest.recipient
+    assert (
+        0
+        < part.amount_atomic
+        <= payment.received_atomic - payment.refunded_atomic - under_way(refunds)
+    )
+    assert amount in (None, part.amount_atomic)
+    assert min(part.from_escrow_atomic, part.from_excess_atomic, part.from_recipient_atomic) >= 0
+    assert part.from_escrow_atomic <= rest.escrow
+    assert part.from_excess_atomic <= rest.excess
+    assert part.from_recipient_atomic <= rest.recipient
     share = rest.share_of(part.to)
-    assert part.from_excess <= share.excess or part.from_escrow == rest.escrow
+    assert part.from_excess_atomic <= share.excess_atomic or part.from_escrow_atomic == rest.escrow
     if to is None:
-        assert part.amount <= share.amount
+        assert part.amount_atomic <= share.amount_atomic
     else:
         assert part.to == to
     after = compute_refundable(payment, (*refunds, refund_of(part)))
-    assert after.held_amount + after.recipient == rest.held_amount + rest.recipient - part.amount
-    assert after.received == rest.received - part.amount
+    assert (
+        after.held_atomic + after.recipient
+        == rest.held_atomic + rest.recipient - part.amount_atomic
+    )
+    assert after.received == rest.received - part.amount_atomic
 
 
 @pytest.mark.parametrize("make", [plan_all_held, plan_excess])
@@ -118,17 +125,24 @@ def test_all_that_goes_back_by_decision_is_each_senders_own(
         parts = make(rest)
     except ReconciliationActionNotAllowed:
         return
-    assert sum(part.from_excess for part in parts) + sum(part.from_escrow for part in parts) > 0
-    assert sum(part.from_excess for part in parts) <= rest.excess
-    assert sum(part.from_escrow for part in parts) <= rest.escrow
+    assert (
+        sum(part.from_excess_atomic for part in parts)
+        + sum(part.from_escrow_atomic for part in parts)
+        > 0
+    )
+    assert sum(part.from_excess_atomic for part in parts) <= rest.excess
+    assert sum(part.from_escrow_atomic for part in parts) <= rest.escrow
     for part in parts:
         share = rest.share_of(part.to)
-        assert 0 < part.amount <= share.amount
-        assert not part.from_recipient
+        assert 0 < part.amount_atomic <= share.amount_atomic
+        assert not part.from_recipient_atomic
         if make is plan_excess:
-            assert part.amount == part.from_excess <= share.excess
+            assert part.amount_atomic == part.from_excess_atomic <= share.excess_atomic
     assert len({part.to for part in parts}) == len(parts)
     after = compute_refundable(payment, (*refunds, *map(refund_of, parts)))
-    assert after.held_amount == rest.held_amount - sum(part.amount for part in parts)
-    if make is plan_all_held and sum(share.amount for share in rest.shares) >= rest.held_amount:
-        assert after.held_amount == 0
+    assert after.held_atomic == rest.held_atomic - sum(part.amount_atomic for part in parts)
+    if (
+        make is plan_all_held
+        and sum(share.amount_atomic for share in rest.shares) >= rest.held_atomic
+    ):
+        assert after.held_atomic == 0

@@ -15,11 +15,11 @@ from payments_core_http.v2.accounts.actions import actions_of_capability, action
 
 ACCOUNT = Account(
     id="acct_1", external_user_id="ada", subject_type="individual", partner_id="shop",
-    created_at=0, updated_at=0,
+    created_at_ms=0, updated_at_ms=0,
 )  # fmt: skip
 ACTIVATION = CapabilityActivation(
     id="capability_activation_1", account_id="acct_1", capability="us_bank_funding",
-    hosted_url="https://bank.example/1", api_version="2026-09-09", created_at=0, updated_at=0,
+    hosted_url="https://bank.example/1", api_version="2026-09-09", created_at_ms=0, updated_at_ms=0,
 )  # fmt: skip
 REASONS = (
     "account_suspended", "account_closed", "entitlement_required", "capability_not_active",

@@ -158,12 +158,12 @@ class TestPolicies:
         assert (second.policy_version, second.per_payment_limit) == (2, "25.00")
         assert second.allowed_destinations is not None
         assert [item.address for item in second.allowed_destinations] == [SHOP, SHOP, None]
-        assert first.created_at == second.created_at < second.updated_at
+        assert first.created_at_ms == second.created_at_ms < second.updated_at_ms
         third = replace(world, PolicyTerms(status="paused"), policy_version=2)
         assert (third.policy_version, third.daily_limit) == (3, None)
         for past in (first, second, third):
             then = read(world, past.policy_version)
-            assert (then.terms, then.updated_at) == (past.terms, past.updated_at)
+            assert (then.terms, then.updated_at_ms) == (past.terms, past.updated_at_ms)
         for missing in (4, 2**53 - 1):
             with pytest.raises(NotFound):
                 read(world, missing)
@@ -370,8 +370,8 @@ class TestYieldSettings:
         vault = world.vault_of()
         yields = world.resources.vaults
         before = yields.read_yield_settings(world.payer.id, vault.id).settings
-        assert (before.enabled, before.strategy, before.created_at) == (
-            False, None, vault.created_at,
+        assert (before.enabled, before.strategy, before.created_at_ms) == (
+            False, None, vault.created_at_ms,
         )  # fmt: skip
         for strategy in ("lending", None, "x" * 64):
             yields.replace_yield_settings(

@@ -128,7 +128,7 @@ def test_when_the_provider_is_out_of_reach_nothing_is_changed(
         verifications.start(world.server, world.payer.id, idempotency_key=once("k"))
     assert caught.value.details == {"dependency": "kyc", "retryable": True}
     after = world.get(Account, world.payer.id)
-    assert (after.kyc_status, after.updated_at) == ("not_started", before.updated_at)
+    assert (after.kyc_status, after.updated_at_ms) == ("not_started", before.updated_at_ms)
     assert not listed(world)
     assert world.event_names()["account.updated"] == 0
     with pytest.raises(NotFound):
@@ -144,7 +144,7 @@ def test_a_start_that_failed_is_taken_up_under_its_key(
     world.system.advance(60)
     made = verifications.start(world.server, world.payer.id, idempotency_key=once("k"))
     assert {request.key for request in provider.asked} == {made.id}
-    assert made.created_at == world.clock.now()
+    assert made.created_at_ms == world.clock.now()
     with pytest.raises(AlreadyResponded):
         verifications.start(world.server, world.payer.id, idempotency_key=once("k"))
     assert len(listed(world)) == 1

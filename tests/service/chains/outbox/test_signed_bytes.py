@@ -230,7 +230,7 @@ def fill_nonce(chain_harness: ChainHarness, chain: SimulatedChain, id: str) -> S
         transaction_hash=nothing.hash,
         raw=encode_signed(nothing),
         moves=False,
-        signed_at=chain_harness.clock.now(),
+        signed_at_ms=chain_harness.clock.now(),
     )
 
     def store(tx: object) -> None:

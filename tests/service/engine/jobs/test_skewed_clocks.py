@@ -65,7 +65,7 @@ def test_a_payment_whose_attempt_ends_under_a_slower_clock_still_expires(
 ) -> None:
     world = memory_world
     payment = world.payment(expires_in_s=300)
-    id, expires_at = payment.payment.id, payment.payment.expires_at
+    id, expires_at = payment.payment.id, payment.payment.expires_at_ms
     world.advance(265)
     option = world.authorize(world.option(payment))
     world.drain()

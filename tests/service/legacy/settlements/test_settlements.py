@@ -39,7 +39,7 @@ from tests.service.world import BASE, WALLET, World, once, write
 def test_a_signature_pays_the_quote_from_the_vault(harness: SettlementHarness) -> None:
     quote = harness.quote()
     operation = harness.settle(quote)
-    assert (operation.status, operation.amount) == ("authorized", 25_000_000)
+    assert (operation.status, operation.amount_atomic) == ("authorized", 25_000_000)
     assert harness.world.held() == (100_000_000, 25_000_000, 75_000_000)
     payment = harness.payment(quote)
     assert (payment.status, payment.authorized) == ("processing", (operation.id,))
@@ -276,7 +276,7 @@ def test_the_rest_of_a_short_quote_is_settled(memory_harness: SettlementHarness)
     quote = harness.quote()
     world.pay(harness.service.acting_as(world.server).payments.read(quote.payment_id), "10.00")
     world.finish()
-    assert harness.settle(quote).amount == 15_000_000
+    assert harness.settle(quote).amount_atomic == 15_000_000
     world.finish()
     assert (harness.payment(quote).status, world.held()[0]) == ("succeeded", 85_000_000)
 
@@ -293,10 +293,10 @@ def test_a_wallet_that_pays_while_the_vault_does_is_paid_back(
     world.finish()
     payment = harness.payment(quote)
     assert payment.status == "succeeded"
-    assert (payment.received, payment.excess) == (50_000_000, 25_000_000)
+    assert (payment.received_atomic, payment.excess_atomic) == (50_000_000, 25_000_000)
     world.reconcile(details, "refund_excess")
     world.finish()
-    assert harness.payment(quote).excess == 0
+    assert harness.payment(quote).excess_atomic == 0
     assert world.held()[0] + world.on_chain(WALLET) == 100_000_000
     assert world.held(world.merchant)[0] == 25_000_000
 

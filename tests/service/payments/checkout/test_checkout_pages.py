@@ -21,9 +21,9 @@ class TestATransferThatThePayerNamed:
     def test_is_waited_for_and_nothing_is_asked_for_meanwhile(self, world: World) -> None:
         payer = Payer(world)
         option = payer.option()
-        assert (look(payer).due, look(payer).notices) == (FULL, ())
+        assert (look(payer).due_atomic, look(payer).notices) == (FULL, ())
         payer.submit(option)
-        assert (look(payer).due, look(payer).notices) == (0, ("submitted",))
+        assert (look(payer).due_atomic, look(payer).notices) == (0, ("submitted",))
 
     def test_an_invented_one_keeps_the_payer_from_paying_for_two_minutes(
         self, world: World
@@ -31,9 +31,9 @@ class TestATransferThatThePayerNamed:
         payer = Payer(world)
         payer.submit(payer.option())
         world.advance(SUBMISSION_LOCK_MS // 1_000 - 1)
-        assert look(payer).due == 0
+        assert look(payer).due_atomic == 0
         world.advance(1)
-        assert (look(payer).due, look(payer).notices) == (FULL, ())
+        assert (look(payer).due_atomic, look(payer).notices) == (FULL, ())
 
     def test_is_not_news_once_a_block_has_it(self, world: World) -> None:
         payer = Payer(world)
@@ -41,7 +41,7 @@ class TestATransferThatThePayerNamed:
         payer.submit(option, payer.pay("10.00"))
         world.run()
         page = look(payer)
-        assert (page.notices, page.due, page.pending_amount) == (
+        assert (page.notices, page.due_atomic, page.pending_atomic) == (
             (), FULL - atomic("10.00"), atomic("10.00"),
         )  # fmt: skip
 
@@ -61,5 +61,5 @@ def test_a_token_that_anybody_may_have_made_is_not_on_its_way(world: World) -> N
     payer.submit(payer.another(), made_up)
     world.run()
     assert [receipt.status for receipt in look(payer).receipts] == ["observed"]
-    assert (look(payer).due, look(payer).pending_amount) == (FULL, 0)
-    assert payer.read(option).pending_amount == payer.option().pending_amount == 0
+    assert (look(payer).due_atomic, look(payer).pending_atomic) == (FULL, 0)
+    assert payer.read(option).pending_atomic == payer.option().pending_atomic == 0

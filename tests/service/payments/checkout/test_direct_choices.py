@@ -351,11 +351,15 @@ class TestDust:
         world.finish()
         assert payer.status(option)[1:] == ("superseded", 1)
         found = payer.paid()
-        assert (found.received, found.counted, found.excess) == (atomic("25.000001"), FULL, 1)
+        assert (found.received_atomic, found.counted_atomic, found.excess_atomic) == (
+            atomic("25.000001"),
+            FULL,
+            1,
+        )
         assert (found.status, "overpaid" in found.labels) == ("succeeded", True)
         world.reconcile(payer.payment, "refund_excess")
         world.finish()
-        assert (payer.paid().excess, payer.paid().refunded) == (0, 1)
+        assert (payer.paid().excess_atomic, payer.paid().refunded_atomic) == (0, 1)
 
     def test_locks_where_together_it_is_a_tenth(self, world: World) -> None:
         payer = Payer(world)
@@ -369,7 +373,7 @@ class TestDust:
         with pytest.raises(OptionLocked):
             payer.select(other)
         world.advance(20)
-        assert payer.paid().received == atomic("2.50")
+        assert payer.paid().received_atomic == atomic("2.50")
         payer.select(other)
 
     def test_begins_no_more_locks_than_invented_transactions(self, world: World) -> None:
@@ -411,7 +415,7 @@ class TestAPartThatIsNoDust:
             with pytest.raises(OptionLocked):
                 payer.select(other)
             world.advance(20)
-            assert payer.paid().counted == (number + 1) * atomic("0.10")
+            assert payer.paid().counted_atomic == (number + 1) * atomic("0.10")
         world.finish()
         assert payer.paid().status == "succeeded"
 
@@ -427,7 +431,7 @@ class TestAPartThatIsNoDust:
         world.run()
         payer.another()
         world.advance(20)
-        assert payer.paid().counted == FULL
+        assert payer.paid().counted_atomic == FULL
 
     def test_what_covers_with_tolerance_locks(self, world: World) -> None:
         world.resources.payment_settings.replace(PaymentTerms(tolerance_bps=1_000))
@@ -467,7 +471,11 @@ class TestAPartThatIsNoDust:
         world.finish()
         assert payer.status(option)[1:] == ("superseded", FULL)
         found = payer.paid()
-        assert (found.received, found.excess, found.status) == (2 * FULL, FULL, "succeeded")
+        assert (found.received_atomic, found.excess_atomic, found.status) == (
+            2 * FULL,
+            FULL,
+            "succeeded",
+        )
         assert set(found.labels) == {"duplicate"}
 
 

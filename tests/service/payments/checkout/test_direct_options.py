@@ -14,7 +14,7 @@ FULL = atomic("25.00")
 def test_a_transfer_from_any_wallet_walks_the_payment_to_its_end(world: World) -> None:
     payer = Payer(world)
     option = payer.option()
-    assert option.option.required == FULL
+    assert option.option.required_atomic == FULL
     assert payer.status(option) == ("pending", None, 0)
     assert payer.paid().selected_option_id is None
     payer.select(option)
@@ -95,10 +95,10 @@ def test_a_refresh_asks_for_what_remains(world: World) -> None:
     payer.pay("10.00")
     world.advance(20)
     assert payer.status(first)[2] == atomic("10.00")
-    assert payer.now(second).required == FULL
+    assert payer.now(second).required_atomic == FULL
     refreshed = payer.refresh(second)
-    assert refreshed.option.required == atomic("15.00")
-    assert payer.refresh(first).option.required == FULL  # 10.00 of them are there
+    assert refreshed.option.required_atomic == atomic("15.00")
+    assert payer.refresh(first).option.required_atomic == FULL  # 10.00 of them are there
 
 
 def test_dust_is_not_a_payment_and_keeps_nobody_out(world: World) -> None:
@@ -206,7 +206,7 @@ class TestReorgs:
         world.reorg(1, reinclude=True)
         world.finish()
         assert payer.status(option) == ("succeeded", None, FULL)
-        assert (payer.paid().received, payer.paid().status) == (FULL, "succeeded")
+        assert (payer.paid().received_atomic, payer.paid().status) == (FULL, "succeeded")
 
     def test_an_option_that_is_over_stays_so_when_the_final_is_undone(self, world: World) -> None:
         world.chain.mine(60)

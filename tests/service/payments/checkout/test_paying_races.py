@@ -87,7 +87,7 @@ def test_one_hint_sent_by_many_is_looked_at_once_and_the_cap_holds(world: World)
     assert kinds(outcomes) == {"OptionDetails": MAX_SUBMISSIONS - 1, "ResourceConflict": 8}
     world.finish()
     assert payer.status(option) == ("succeeded", None, FULL)
-    assert payer.paid().received == FULL
+    assert payer.paid().received_atomic == FULL
 
 
 def test_dust_that_is_seen_while_the_choice_changes_is_counted_once(world: World) -> None:
@@ -111,5 +111,5 @@ def test_dust_that_is_seen_while_the_choice_changes_is_counted_once(world: World
         world.finish()
         payer.select(other)  # nothing locks any more, however they met
         found = payer.paid()
-        assert (found.received, found.counted, found.sighted) == (1, 1, ())
+        assert (found.received_atomic, found.counted_atomic, found.sighted) == (1, 1, ())
         assert [payer.status(one)[2] for one in (option, other)] == [1, 0]

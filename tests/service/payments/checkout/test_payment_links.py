@@ -36,7 +36,7 @@ def code_of(payer: Payer) -> str:
 
 def exchanged(world: World, code: str) -> tuple[str, str, int]:
     found = world.service.checkout.exchange_link(code, mode="sandbox")
-    return found.payment_id, found.client_secret, found.expires_at
+    return found.payment_id, found.client_secret, found.expires_at_ms
 
 
 class TestALink:
@@ -50,7 +50,7 @@ class TestALink:
 
     def test_is_exchanged_as_often_as_asked_until_the_payment_expires(self, world: World) -> None:
         payer = Payer(world, expires_in_s=300)
-        answer = (payer.id, payer.secret, payer.payment.payment.expires_at)
+        answer = (payer.id, payer.secret, payer.payment.payment.expires_at_ms)
         for _ in range(3):
             assert exchanged(world, code_of(payer)) == answer
         world.system.advance(299)

@@ -116,7 +116,7 @@ def test_a_payment_is_created_and_paid_to_the_wallet(shop: World) -> None:
     assert (payment.destination.type, payment.destination.address) == ("wallet", WALLET)
     assert payment.destination.account_id is None
     assert (payment.fee_bps, payment.tolerance_bps) == (100, 200)
-    assert payment.expires_at - payment.created_at == 900_000
+    assert payment.expires_at_ms - payment.created_at_ms == 900_000
     assert payment.allowed_methods == ("direct",)
     assert (payment.reference, payment.success_url) == ("order-1", f"{ORIGIN}/thanks")
     assert (payment.metadata, payment.description) == (None, None)
@@ -127,7 +127,7 @@ def test_a_payment_is_created_and_paid_to_the_wallet(shop: World) -> None:
     shop.pay(created, "25.00", source=STRANGER)
     shop.finish()
     done = shop.paid(payment.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("24.75"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("24.75"))
     assert shop.on_chain(WALLET) == atomic("24.75")
     for event in shop.events(payment.id):
         assert (event.account_id, event.external_user_id) == (None, None)
@@ -273,7 +273,7 @@ class TestTheDestination:
 class TestTheAmount:
     @pytest.mark.parametrize("amount", ["1.00", "1", "500.000000", "500"])
     def test_may_be_at_the_bounds(self, memory_shop: World, amount: str) -> None:
-        assert create(memory_shop, asked(amount)).payment.amount
+        assert create(memory_shop, asked(amount)).payment.amount_atomic
 
     @pytest.mark.parametrize("amount", ["0", "0.999999", "500.000001", "9" * 60])
     def test_beyond_the_bounds_is_refused(self, memory_shop: World, amount: str) -> None:
@@ -287,7 +287,7 @@ class TestTheAmount:
     def test_has_no_bounds_where_none_are_set(self, memory_shop: World) -> None:
         set_terms(memory_shop, min_amount=None, max_amount=None)
         for amount in ("0.000001", "100000000"):
-            assert create(memory_shop, asked(amount)).payment.amount == atomic(amount)
+            assert create(memory_shop, asked(amount)).payment.amount_atomic == atomic(amount)
 
 
 class TestTheAsset:
@@ -364,7 +364,7 @@ def test_a_key_makes_one_payment_however_many_send_it(shop: World) -> None:
 def test_who_retries_is_the_app_with_the_origin() -> None:
     facts: dict[str, Any] = {
         "partner_id": "acme", "app_name": "Acme", "mode": "sandbox", "api_version": "2026-09-09",
-        "products": (), "created_at": 0, "updated_at": 0,
+        "products": (), "created_at_ms": 0, "updated_at_ms": 0,
     }  # fmt: skip
     principals = {
         Authority(

@@ -98,7 +98,7 @@ class TestAHintThatIsRight:
         assert payer.paid().status == "processing"
         world.advance(20)
         assert payer.status(option)[0] == "succeeded"
-        assert payer.paid().received == FULL
+        assert payer.paid().received_atomic == FULL
 
     def test_after_a_scan_it_is_followed_once(self, world: World) -> None:
         payer = Payer(world)
@@ -109,7 +109,7 @@ class TestAHintThatIsRight:
         payer.submit(option, hash)
         assert evidence(payer, hash) == before
         world.finish()
-        assert (payer.paid().received, payer.status(option)[0]) == (FULL, "succeeded")
+        assert (payer.paid().received_atomic, payer.status(option)[0]) == (FULL, "succeeded")
 
     def test_and_the_transfer_is_undone_meanwhile(self, world: World) -> None:
         world.chain.mine(60)
@@ -177,7 +177,7 @@ class TestAHintThatIsNot:
         world.finish()
         assert world.option_now(vault).status == "succeeded"
         assert payer.status(option) == ("cancelled", None, 0)
-        assert payer.paid().received == FULL
+        assert payer.paid().received_atomic == FULL
 
     def test_a_transfer_of_another_token_or_of_nothing(self, world: World) -> None:
         payer = Payer(world)
@@ -255,7 +255,7 @@ class TestAFloodOfHints:
         world.run()
         world.advance(2 * HINT_TTL_MS // SECOND)
         moments = [at for hash, at in chain.asked if hash == INVENTED]
-        assert moments[0] == payer.now(option).submissions[0].submitted_at
+        assert moments[0] == payer.now(option).submissions[0].submitted_at_ms
         assert 8 <= len(moments) <= 12
         assert not evidence(payer, INVENTED).watched
         assert jobs_about(payer, INVENTED) == []

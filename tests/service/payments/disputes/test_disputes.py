@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from payments_core.clock import to_datetime
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.errors import (
     EntitlementRequired,
@@ -75,7 +76,7 @@ def test_a_settled_session_is_disputed_and_stays_settled(world: World) -> None:
     assert dispute is not None
     assert (dispute.id, dispute.payment_id) == (payment.session_id, payment.id)
     assert (dispute.status, dispute.reason) == ("flagged", "not delivered")
-    assert (dispute.description, dispute.created_at) == ("Nothing came.", world.clock.now())
+    assert (dispute.description, dispute.created_at_ms) == ("Nothing came.", world.clock.now())
     stored = world.resources.sessions.read(payment.session_id)
     assert stored.dispute is not None
     assert stored.dispute == attrs.evolve(dispute, version=1, schema=stored.dispute.schema)
@@ -99,7 +100,7 @@ def test_a_dispute_is_resolved_once(world: World, resolution: str) -> None:
     dispute = ended.dispute
     assert dispute is not None
     assert (dispute.status, dispute.resolution, dispute.note) == ("resolved", resolution, "done")
-    assert dispute.resolved_at == world.clock.now() == dispute.created_at + 60_000
+    assert dispute.resolved_at_ms == world.clock.now() == dispute.created_at_ms + 60_000
     assert ended.status == "settled"
     for call in (
         lambda: service.resolve_dispute(session_id, resolution="won"),
@@ -302,7 +303,7 @@ class TestASecretThatComesAlone:
     def test_opens_nothing_once_it_is_revoked_or_over(self, world: World) -> None:
         tenants = world.service.tenants
         _, short = tenants.create_key(
-            world.environment_id, "standard", "s", expires_at=world.clock.now() + 1_000
+            world.environment_id, "standard", "s", expires_at=to_datetime(world.clock.now() + 1_000)
         )
         assert self.opened(world, short)
         world.system.advance(1)

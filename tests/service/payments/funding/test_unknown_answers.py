@@ -22,7 +22,7 @@ def funding_told(world: World, option: OptionDetails) -> list[tuple[str, int]]:
 
 def paid_once(world: World, option: OptionDetails) -> None:
     done = world.paid(option.payment.id)
-    assert (done.status, done.received, done.excess) == ("succeeded", atomic("25"), 0)
+    assert (done.status, done.received_atomic, done.excess_atomic) == ("succeeded", atomic("25"), 0)
     assert world.operation_now(option).status == "confirmed"
     assert world.sent() == 2  # the transfer and the release
     assert world.held() == (atomic("75"), 0, atomic("75"))
@@ -78,7 +78,7 @@ def test_a_transfer_nobody_knows_about_is_unknown_and_stays_reserved(world: Worl
     world.fail("heads", times=LOST_AFTER_FAILURES + 2)
     world.advance_until(lambda: world.operation_now(option).status == "unknown", 1, most=20)
     assert world.operation_now(option).status_version == 4
-    assert world.balance_now().reserved == atomic("25")
+    assert world.balance_now().reserved_atomic == atomic("25")
     world.finish()
     paid_once(world, option)
 
@@ -119,7 +119,7 @@ def test_what_was_signed_outlives_the_expiry_while_the_chain_refuses_it(world: W
     option = world.authorize(world.option(payment))
     world.fail("broadcast", times=6)
     world.advance(3)
-    assert world.clock.now() > payment.payment.expires_at
+    assert world.clock.now() > payment.payment.expires_at_ms
     assert world.operation_now(option).status in ("authorized", "unknown")
     assert world.paid(option.payment.id).status == "processing"
     assert world.held()[1] == atomic("25")

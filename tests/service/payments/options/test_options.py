@@ -28,11 +28,11 @@ def test_a_new_option_is_selected_and_offers_one_action(world: World) -> None:
     payment = world.payment("25.00")
     option = world.option(payment).option
     assert (option.status, option.selection_status) == ("pending", "selected")
-    assert option.required == atomic("25")
+    assert option.required_atomic == atomic("25")
     assert option.vault_address == world.vault_address()
     assert option.action_id is not None
-    assert option.action_expires_at == world.clock.now() + 300 * SECOND
-    assert option.expires_at == payment.payment.expires_at
+    assert option.action_expires_at_ms == world.clock.now() + 300 * SECOND
+    assert option.expires_at_ms == payment.payment.expires_at_ms
     assert world.paid(payment.payment.id).selected_option_id == option.id
     assert world.paid(payment.payment.id).status_version == 1
     assert world.event_names(payment.payment.id) == {"payment.created": 1}
@@ -42,10 +42,10 @@ def test_an_action_never_outlives_its_payment(world: World) -> None:
     payment = world.payment(expires_in_s=300)
     world.system.advance(100)
     option = world.option(payment).option
-    assert option.action_expires_at == payment.payment.expires_at
+    assert option.action_expires_at_ms == payment.payment.expires_at_ms
     world.system.advance(100)
     refreshed = world.service.acting_as(world.client).options.refresh(payment.payment.id, option.id)
-    assert refreshed.option.action_expires_at == payment.payment.expires_at
+    assert refreshed.option.action_expires_at_ms == payment.payment.expires_at_ms
 
 
 def test_ten_options_and_no_more(world: World) -> None:
@@ -94,7 +94,7 @@ def test_a_refresh_voids_the_action_before(world: World) -> None:
     world.system.advance(10)
     new = world.service.acting_as(world.client).options.refresh(payment.payment.id, old.option.id)
     assert new.option.action_id != old.option.action_id
-    assert new.option.action_expires_at == world.clock.now() + 300 * SECOND
+    assert new.option.action_expires_at_ms == world.clock.now() + 300 * SECOND
     with pytest.raises(ActionInvalid):
         world.authorize(old)
     world.authorize(new)
@@ -121,13 +121,15 @@ def test_a_refresh_asks_for_what_remains_by_then(
     refreshed = world.service.acting_as(world.client).options.refresh(
         payment.payment.id, option.option.id
     )
-    assert refreshed.option.required == remaining
-    assert refreshed.operation.amount == remaining == world.operation_now(option).amount
+    assert refreshed.option.required_atomic == remaining
+    assert (
+        refreshed.operation.amount_atomic == remaining == world.operation_now(option).amount_atomic
+    )
     world.authorize(refreshed)
     assert world.held()[1] == remaining
     world.finish()
     paid = world.paid(payment.payment.id)
-    assert (paid.status, paid.received, paid.excess) == ("succeeded", atomic("25"), 0)
+    assert (paid.status, paid.received_atomic, paid.excess_atomic) == ("succeeded", atomic("25"), 0)
     assert paid.labels == ("underpaid",)
     assert world.held() == (atomic("100") - remaining, 0, atomic("100") - remaining)
 
@@ -140,7 +142,7 @@ def test_an_action_that_was_not_used_in_time_needs_a_refresh(world: World) -> No
     world.system.advance(300)
     with pytest.raises(ActionExpired) as caught:
         world.authorize(new)
-    assert caught.value.expired_at == new.option.action_expires_at
+    assert caught.value.expired_at == new.option.action_expires_at_ms
     refreshed = world.service.acting_as(world.client).options.refresh(
         payment.payment.id, new.option.id
     )

@@ -172,7 +172,7 @@ def test_a_notice_of_nobody_is_ended_and_one_of_the_other_mode_is_left(
     now = harness.world.clock.now()
     bank = Repeating(
         *(
-            BankNotice(id=id, payout_key=payout_key, status="settled", occurred_at=now)
+            BankNotice(id=id, payout_key=payout_key, status="settled", occurred_at_ms=now)
             for id, payout_key in (("1", key), ("2", "env_unknown/payment_x/1"), ("3", "nonsense"))
         )
     )
@@ -211,10 +211,10 @@ def test_a_list_full_of_notices_that_stay_is_asked_for_in_a_longer_one(
 
     def bank(count: int) -> Repeating:
         of_others = (
-            BankNotice(id=str(number), payout_key=key, status="settled", occurred_at=now)
+            BankNotice(id=str(number), payout_key=key, status="settled", occurred_at_ms=now)
             for number in range(count)
         )
-        ended = BankNotice(id="last", payout_key="nonsense", status="settled", occurred_at=now)
+        ended = BankNotice(id="last", payout_key="nonsense", status="settled", occurred_at_ms=now)
         return Repeating(*of_others, ended)
 
     def read(count: int) -> list[str]:

@@ -35,7 +35,7 @@ def test_a_payout_goes_through_the_offramp_and_the_bank_to_the_recipient(
     world = harness.world
     created = harness.send(to={"ach_reference": "invoice 7"})
     payment, payout = harness.payment(created), harness.payout(created)
-    assert (payment.intent, payment.status, payment.fee) == ("send", "processing", 0)
+    assert (payment.intent, payment.status, payment.fee_atomic) == ("send", "processing", 0)
     assert (payout.status, payout.amount_cents, payout.attempt) == ("created", 2_500, 1)
     assert payout.statement_text == "invoice 7"
     assert harness.books(created) == {}
@@ -60,10 +60,10 @@ def test_a_payout_goes_through_the_offramp_and_the_bank_to_the_recipient(
     assert harness.payout(created).settles_on == at_bank.settles_on.isoformat()
     harness.pass_days(4)  # over any weekend
     done = harness.payment(created)
-    assert (done.status, done.settled, harness.payout(created).status) == (
+    assert (done.status, done.settled_atomic, harness.payout(created).status) == (
         "succeeded", atomic("25"), "settled",
     )  # fmt: skip
-    assert done.succeeded_at is not None
+    assert done.succeeded_at_ms is not None
     assert harness.books(created) == PAID
     assert harness.causes(created) == ["send", "payout_submitted", "payout_settled"]
     assert world.reported_events(done.id) == [
@@ -83,7 +83,7 @@ def test_a_wire_carries_its_message(harness: PayoutHarness) -> None:
     created = harness.send("30.00", to={"rail": "wire", "wire_message": "rent"})
     harness.world.finish()
     payout = harness.payout(created)
-    assert payout.submitted_at is not None
+    assert payout.submitted_at_ms is not None
     assert (payout.rail, payout.amount_cents, payout.statement_text) == ("wire", 3_000, "rent")
     harness.pass_days(4)
     assert harness.payment(created).status == "succeeded"

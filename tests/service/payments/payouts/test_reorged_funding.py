@@ -64,7 +64,11 @@ def test_a_refund_whose_funds_a_reorg_undid_is_not_paid_with_those_of_others(
     refund, payment = world.get(Refund, refund_id), harness.payment(returned)
     assert (refund.status, refund.failure) == ("failed", "funds_reorged")
     assert transfer_of(harness, refund_id).status == "withdrawn"
-    assert (payment.status, payment.refunding, payment.refunded) == ("action_required", (), 0)
+    assert (payment.status, payment.refunding, payment.refunded_atomic) == (
+        "action_required",
+        (),
+        0,
+    )
     assert harness.books(returned) == {}
     assert (harness.offramp, world.on_chain(world.vault_address())) == (2_500, 0)
     assert world.event_names(returned.payment.id)["refund.failed"] == 1

@@ -34,9 +34,9 @@ def test_a_payout_that_comes_back_before_it_settles_has_failed(harness: PayoutHa
     harness.pass_days(1)
     payment, payout = harness.payment(created), harness.payout(created)
     assert (payment.status, payment.labels) == ("action_required", ("execution_failed",))
-    assert (payment.failure, payment.settled) == ("payout_returned", 0)
-    assert (payout.status, payout.return_code, payout.settled_at) == ("returned", "R03", None)
-    assert payout.returned_at is not None
+    assert (payment.failure, payment.settled_atomic) == ("payout_returned", 0)
+    assert (payout.status, payout.return_code, payout.settled_at_ms) == ("returned", "R03", None)
+    assert payout.returned_at_ms is not None
     assert harness.books(created) == HELD
     assert harness.causes(created) == ["send", "payout_submitted", "payout_returned"]
     assert not harness.is_followed(created)
@@ -45,12 +45,16 @@ def test_a_payout_that_comes_back_before_it_settles_has_failed(harness: PayoutHa
 def test_a_return_reopens_a_payment_that_has_succeeded(harness: PayoutHarness) -> None:
     created = harness.settled()
     succeeded = harness.payment(created)
-    assert succeeded.succeeded_at is not None
+    assert succeeded.succeeded_at_ms is not None
     harness.bank.return_payout(harness.payout(created).key, "R02")
     harness.pass_days(1)
     payment = harness.payment(created)
     assert (payment.status, payment.labels) == ("action_required", ("returned",))
-    assert (payment.failure, payment.settled, payment.succeeded_at) == ("payout_returned", 0, None)
+    assert (payment.failure, payment.settled_atomic, payment.succeeded_at_ms) == (
+        "payout_returned",
+        0,
+        None,
+    )
     assert (harness.payout(created).status, harness.payout(created).return_code) == (
         "returned",
         "R02",
@@ -77,7 +81,7 @@ def test_a_return_weeks_after_settlement_is_found_without_any_notice(
     assert (harness.payment(created).status, harness.payout(created).return_code) == (
         "action_required", "R10",
     )  # fmt: skip
-    assert harness.payout(created).settled_at is not None
+    assert harness.payout(created).settled_at_ms is not None
 
 
 def test_who_learns_of_settlement_and_return_at_once_reports_the_return(
@@ -88,7 +92,7 @@ def test_who_learns_of_settlement_and_return_at_once_reports_the_return(
     harness.pass_days(10)
     payment = harness.payment(created)
     assert (payment.status, payment.labels) == ("action_required", ("execution_failed",))
-    assert harness.payout(created).settled_at is not None
+    assert harness.payout(created).settled_at_ms is not None
     assert "payment.succeeded" not in [
         name for name, _, _ in harness.world.reported_events(payment.id)
     ]
@@ -148,7 +152,7 @@ class TestReconciliation:
         assert harness.books(created) == {"payer": -2_500, "bank": 2_500}
         harness.pass_days(5)
         done = harness.payment(created)
-        assert (done.status, done.settled) == ("succeeded", atomic("25"))
+        assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
         assert (harness.world.sent(), harness.offramp) == (1, 2_500)
         assert harness.bank.count_payouts([first.key, second.key]) == 2
 
@@ -173,13 +177,13 @@ class TestReconciliation:
                 harness.world.reconcile(created, action)
         harness.world.finish()
         payment = harness.payment(created)
-        assert (payment.status, payment.refunded) == ("refunded", atomic("25"))
+        assert (payment.status, payment.refunded_atomic) == ("refunded", atomic("25"))
         assert payment.reconciliation.resolution == "refund"
         assert harness.books(created) == {}
         assert harness.world.held() == (atomic("100"), 0, atomic("100"))
         assert harness.offramp == 0
         [refund] = harness.refunds(created)
-        assert (refund.status, refund.amount, refund.from_offramp) == (
+        assert (refund.status, refund.amount_atomic, refund.from_offramp_atomic) == (
             "succeeded", atomic("25"), atomic("25"),
         )  # fmt: skip
         assert not [name for name in harness.world.event_names() if name.startswith("deposit.")]

@@ -112,7 +112,7 @@ def test_a_refused_payout_asks_for_a_decision_and_another_key_tries_again(
     retried = harness.world.reconcile(created, "retry_execution")
     assert (retried.status, retried.failure) == ("executing", None)
     second = harness.payout(created)
-    assert (second.status, second.attempt, second.funded_at) == (
+    assert (second.status, second.attempt, second.funded_at_ms) == (
         "created", 2, harness.world.clock.now(),
     )  # fmt: skip
     assert second.key != first.key
@@ -180,7 +180,7 @@ def test_a_transfer_that_fails_gives_the_vault_its_funds_and_a_retry_begins_with
         harness.world.reconcile(created, "refund")
     harness.world.reconcile(created, "retry_execution")
     assert harness.world.held() == (atomic("100"), atomic("25"), atomic("75"))
-    assert (harness.payout(created).attempt, harness.payout(created).funded_at) == (2, None)
+    assert (harness.payout(created).attempt, harness.payout(created).funded_at_ms) == (2, None)
     harness.world.finish()
     assert harness.payout(created).status == "submitted"
     assert harness.bank.count_payouts([first.key, harness.payout(created).key]) == 1

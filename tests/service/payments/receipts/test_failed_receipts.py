@@ -45,4 +45,4 @@ def test_receipts_of_a_transfer_that_fails_in_the_end_are_rejected(memory_world:
     assert world.receipt_ids(option) == [id]
     after = world.get(Receipt, id)
     assert (after.status, after.rejection_reason) == ("rejected", "transaction_failed")
-    assert after.verified_at is None
+    assert after.verified_at_ms is None

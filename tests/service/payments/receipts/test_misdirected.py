@@ -64,7 +64,7 @@ def test_every_known_token_that_does_not_count_is_reported(
     after = world.paid(payment.payment.id)
     assert (after.status, after.labels) == ("awaiting_payment", ("misdirected",))
     assert after.reconciliation.status == "open"
-    assert (after.received, after.books.held_amount, after.paid_by) == (0, 0, ())
+    assert (after.received_atomic, after.books.held_atomic, after.paid_by) == (0, 0, ())
     assert world.journal(after.id) == []
     assert reported(world, payment) == [
         {
@@ -104,7 +104,7 @@ def test_it_is_reported_in_every_state_and_beside_the_right_funds(memory_world: 
         world.finish()
         after = world.paid(payment.payment.id)
         assert (after.status, after.misdirected) == ("succeeded", number)
-    assert after.received == after.settled == 25_000_000
+    assert after.received_atomic == after.settled_atomic == 25_000_000
     assert len(reported(world, payment)) == 2
 
 
@@ -178,7 +178,7 @@ def test_every_token_goes_back_on_its_own_chain_once(memory_world: World, token:
     assert held_by(world, token, WALLET) == 7_000_000
     assert held_by(world, token, str(payment.payment.escrow_address)) == 0
     paid = world.paid(payment.payment.id)
-    assert (paid.status, paid.misdirected, paid.refunded) == ("awaiting_payment", 0, 0)
+    assert (paid.status, paid.misdirected, paid.refunded_atomic) == ("awaiting_payment", 0, 0)
     assert paid.reconciliation.resolution == "return_misdirected"
     assert (paid.reconciliation.status, paid.reconciliation_note) == ("resolved", "wrong token")
     assert world.last_payload(paid.id, "payment.reconciled")["note"] == "wrong token"
@@ -308,12 +308,14 @@ def test_a_reorg_that_changes_what_arrived_withdraws_it_too(
     world.system.advance(30)  # it is final again before anybody looks
     world.advance(10)
     changed = receipts_of(world, payment)[1]
-    assert (changed.amount, changed.sender) != (wrong.amount, wrong.sender)
+    assert (changed.amount_atomic, changed.sender) != (wrong.amount_atomic, wrong.sender)
     assert changed.sent_back is not None
     assert (changed.sent_back.status, changed.sent_back.failure) == ("failed", "funds_reorged")
     assert changed.holds_misdirected
     told = [facts for facts in reported(world, payment) if facts["receiptId"] == changed.id]
-    assert {"amountAtomic": str(changed.amount), "from": changed.sender}.items() <= told[-1].items()
+    assert {"amountAtomic": str(changed.amount_atomic), "from": changed.sender}.items() <= told[
+        -1
+    ].items()
     world.finish()
     assert world.sent() == 0
 

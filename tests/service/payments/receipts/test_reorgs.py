@@ -55,7 +55,7 @@ def test_a_vaults_transfer_that_is_undone_before_it_is_final_is_sent_again(world
     assert world.operation_now(option).status == "confirmed"
     assert world.option_now(option).status == "succeeded"
     assert receipt_statuses(world, payment) == ["verified"]
-    assert (done.received, done.settled) == (atomic("25"), atomic("25"))
+    assert (done.received_atomic, done.settled_atomic) == (atomic("25"), atomic("25"))
     assert world.sent() == 2
     assert world.held() == (atomic("75"), 0, atomic("75"))
     assert [cause for cause, _ in world.journal(done.id)] == ["receipt", "release"]
@@ -73,7 +73,7 @@ def test_a_strangers_transfer_that_is_undone_before_it_is_final_never_counted(
     world.reorg(1)
     world.finish()
     waiting = world.paid(payment.payment.id)
-    assert (waiting.status, waiting.labels, waiting.received) == ("awaiting_payment", (), 0)
+    assert (waiting.status, waiting.labels, waiting.received_atomic) == ("awaiting_payment", (), 0)
     assert not waiting.is_pending
     assert receipt_statuses(world, payment) == ["reorged"]
     assert world.reported_events(waiting.id) == [
@@ -93,7 +93,7 @@ def test_a_transfer_that_comes_back_elsewhere_counts_once(world: World) -> None:
     world.reorg(1, reinclude=True)
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.received, done.excess) == ("succeeded", atomic("25"), 0)
+    assert (done.status, done.received_atomic, done.excess_atomic) == ("succeeded", atomic("25"), 0)
     assert receipt_statuses(world, payment) == ["verified"]
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("25")
 
@@ -103,12 +103,12 @@ def test_what_is_short_and_undone_is_taken_back(world: World) -> None:
     payment = world.payment("25.00", expires_in_s=300)
     world.pay(payment, "10.00")
     world.advance(10)
-    assert world.paid(payment.payment.id).received == atomic("10")
+    assert world.paid(payment.payment.id).received_atomic == atomic("10")
     world.reorg(20)
     world.finish()
     short = world.paid(payment.payment.id)
     assert (short.status, short.labels) == ("awaiting_payment", ("underpaid", "reorged"))
-    assert (short.received, short.remaining.amount_atomic) == (0, atomic("25"))
+    assert (short.received_atomic, short.remaining.amount_atomic) == (0, atomic("25"))
     assert world.reported_events(short.id)[-1] == ("payment.reorged", "awaiting_payment", 4)
     reported = world.last_payload(short.id, "payment.reorged")
     assert (reported["receivedAmountAtomic"], reported["labels"]) == ("0", ["underpaid", "reorged"])
@@ -119,7 +119,7 @@ def test_what_is_short_and_undone_is_taken_back(world: World) -> None:
     world.pay(payment, "25.00")
     world.finish()
     done = world.paid(short.id)
-    assert (done.status, done.settled, done.excess) == ("succeeded", atomic("25"), 0)
+    assert (done.status, done.settled_atomic, done.excess_atomic) == ("succeeded", atomic("25"), 0)
 
 
 def test_a_release_that_was_not_sent_is_withdrawn(memory_world: World) -> None:
@@ -142,7 +142,7 @@ def test_a_release_that_was_not_sent_is_withdrawn(memory_world: World) -> None:
     world.advance(5)
     stopped = world.paid(id)
     assert (stopped.status, stopped.labels) == ("action_required", ("reorged",))
-    assert (stopped.release_id, stopped.received, stopped.books.held_amount) == (None, 0, 0)
+    assert (stopped.release_id, stopped.received_atomic, stopped.books.held_atomic) == (None, 0, 0)
     assert stopped.reconciliation.status == "open"
     assert world.get(OutboundTransfer, release_id).status == "withdrawn"
     assert world.reported_events(id)[-1] == ("payment.action_required", "action_required", 4)
@@ -158,7 +158,7 @@ def test_a_release_that_was_not_sent_is_withdrawn(memory_world: World) -> None:
     world.reconcile(payment, "accept")
     world.finish()
     done = world.paid(id)
-    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("25"))
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("25")
 
 
@@ -217,7 +217,11 @@ def test_what_was_sent_stays_sent_once_whatever_is_undone(
     world.finish()
     done = world.paid(option.payment.id)
     assert done.status == "succeeded"
-    assert (done.received, done.settled, done.excess) == (atomic("25"), atomic("25"), 0)
+    assert (done.received_atomic, done.settled_atomic, done.excess_atomic) == (
+        atomic("25"),
+        atomic("25"),
+        0,
+    )
     assert (done.books.escrow, done.books.recipient) == (0, atomic("25"))
     assert receipt_statuses(world, payment) == ["verified"]
     assert world.operation_now(option).status == "confirmed"
@@ -238,9 +242,13 @@ def test_a_release_whose_funds_are_gone_fails_and_is_not_a_second_release(world:
     world.finish()
     world.finish()
     failed = world.paid(payment.payment.id)
-    assert (failed.status, failed.received, failed.settled) == ("action_required", 0, 0)
+    assert (failed.status, failed.received_atomic, failed.settled_atomic) == (
+        "action_required",
+        0,
+        0,
+    )
     assert failed.labels == ("reorged", "execution_failed")
-    assert failed.books.held_amount == 0
+    assert failed.books.held_atomic == 0
     for action in ("retry_execution", "refund"):
         with pytest.raises(ReconciliationActionNotAllowed):
             world.reconcile(payment, action)
@@ -250,7 +258,7 @@ def test_a_release_whose_funds_are_gone_fails_and_is_not_a_second_release(world:
     world.reconcile(payment, "retry_execution")
     world.finish()
     done = world.paid(failed.id)
-    assert (done.status, done.settled, done.excess) == ("succeeded", atomic("25"), 0)
+    assert (done.status, done.settled_atomic, done.excess_atomic) == ("succeeded", atomic("25"), 0)
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("25")
 
 
@@ -287,8 +295,8 @@ def test_a_final_release_that_cannot_be_sent_again_is_taken_back(world: World) -
     payment = undone_with_its_receipt(world)
     id = payment.payment.id
     back = world.paid(id)
-    assert (back.status, back.received, back.settled) == ("action_required", 0, 0)
-    assert (back.labels, back.can_retry, back.succeeded_at) == (("reorged",), True, None)
+    assert (back.status, back.received_atomic, back.settled_atomic) == ("action_required", 0, 0)
+    assert (back.labels, back.can_retry, back.succeeded_at_ms) == (("reorged",), True, None)
     assert (back.reconciliation.status, back.failure) == ("open", "transaction_failed")
     assert not any((back.books.escrow, back.books.recipient, back.books.payer))
     last = world.journal(id)[-1]
@@ -303,7 +311,7 @@ def test_a_final_release_that_cannot_be_sent_again_is_taken_back(world: World) -
     world.reconcile(payment, "retry_execution")
     world.finish()
     done = world.paid(id)
-    assert (done.status, done.settled, done.excess) == ("succeeded", atomic("25"), 0)
+    assert (done.status, done.settled_atomic, done.excess_atomic) == ("succeeded", atomic("25"), 0)
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("25")
     assert world.on_chain(str(done.escrow_address)) == 0
 
@@ -323,7 +331,7 @@ def test_a_final_refund_that_cannot_be_sent_again_is_taken_back(world: World) ->
     world.finish()
     back, failed = world.paid(id), world.get(Refund, refund.id)
     assert (failed.status, failed.failure) == ("failed", "transaction_failed")
-    assert (back.status, back.received, back.refunded) == ("action_required", 0, 0)
+    assert (back.status, back.received_atomic, back.refunded_atomic) == ("action_required", 0, 0)
     assert back.paid_by == ()
     assert world.event_names(id)["refund.failed"] == 1
 
@@ -331,7 +339,7 @@ def test_a_final_refund_that_cannot_be_sent_again_is_taken_back(world: World) ->
     world.finish()
     world.refund(payment)
     world.finish()
-    assert (world.paid(id).status, world.paid(id).refunded) == ("refunded", atomic("10"))
+    assert (world.paid(id).status, world.paid(id).refunded_atomic) == ("refunded", atomic("10"))
     assert world.on_chain(WALLET) == atomic("10")
 
 
@@ -375,7 +383,7 @@ def test_a_final_send_that_cannot_be_sent_again_is_taken_back(world: World) -> N
     world.finish()
     id = sent.payment.id
     back = world.paid(id)
-    assert (back.status, back.settled, back.can_retry) == ("action_required", 0, True)
+    assert (back.status, back.settled_atomic, back.can_retry) == ("action_required", 0, True)
     assert world.journal(id) == [
         ("send", {"payer": -atomic("40"), "recipient": atomic("40")}),
         ("send_reorged", {"payer": atomic("40"), "recipient": -atomic("40")}),
@@ -386,7 +394,7 @@ def test_a_final_send_that_cannot_be_sent_again_is_taken_back(world: World) -> N
     world.fund("40.00", payer)
     world.reconcile(sent, "retry_execution")
     world.finish()
-    assert (world.paid(id).status, world.paid(id).settled) == ("succeeded", atomic("40"))
+    assert (world.paid(id).status, world.paid(id).settled_atomic) == ("succeeded", atomic("40"))
     assert world.held(payer) == (0, 0, 0)
     assert world.on_chain(WALLET) == atomic("40")
 
@@ -408,7 +416,7 @@ def test_what_was_final_before_a_scan_had_passed_it_is_watched_until_one_has(
     world.finish()
     back = world.paid(payment.payment.id)
     assert receipt_statuses(world, payment) == ["reorged"]
-    assert (back.status, back.received, back.settled) == ("action_required", 0, 0)
+    assert (back.status, back.received_atomic, back.settled_atomic) == ("action_required", 0, 0)
     assert not any((back.books.escrow, back.books.recipient))
 
 
@@ -425,7 +433,7 @@ def test_what_comes_short_after_a_reorg_and_after_the_end_expires_with_its_optio
     world.reorg(20)  # the vault pays what was missing beside a receipt that is gone now
     world.advance(60)
     short = world.paid(payment.payment.id)
-    assert (short.status, short.received) == ("action_required", atomic("15"))
+    assert (short.status, short.received_atomic) == ("action_required", atomic("15"))
     assert short.labels == ("underpaid", "reorged")
     assert world.operation_now(option).status == "confirmed"
     assert world.option_now(option).status == "succeeded"

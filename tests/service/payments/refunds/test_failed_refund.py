@@ -27,7 +27,7 @@ def failed(world: World, refund: Refund) -> Refund:
     after = world.get(Refund, refund.id)
     assert (after.status, after.status_version) == ("failed", 3)
     assert after.failure == "transaction_failed"
-    assert after.succeeded_at is None
+    assert after.succeeded_at_ms is None
     return after
 
 
@@ -42,7 +42,7 @@ def test_a_refund_that_reverts_gives_the_reservation_back(world: World) -> None:
     assert world.held(world.merchant) == (atomic("25"), 0, atomic("25"))
     after = world.paid(before.id)
     assert (after.status, after.status_version) == (before.status, before.status_version)
-    assert (after.refunded, after.books) == (0, before.books)
+    assert (after.refunded_atomic, after.books) == (0, before.books)
     reported = world.last_payload(after.id, "refund.failed")
     assert reported == {
         "paymentId": after.id,
@@ -58,7 +58,7 @@ def test_a_refund_that_reverts_gives_the_reservation_back(world: World) -> None:
     world.refund(payment)  # all of it is free again
     world.finish()
     done = world.paid(after.id)
-    assert (done.status, done.refunded) == ("refunded", atomic("25"))
+    assert (done.status, done.refunded_atomic) == ("refunded", atomic("25"))
     assert world.on_chain(WALLET) == atomic("25")
     assert world.held(world.merchant) == (0, 0, 0)
 
@@ -101,7 +101,7 @@ def test_a_refund_from_escrow_that_fails_leaves_it_to_be_decided(world: World) -
     world.reconcile(payment, "refund")
     world.finish()
     done = world.paid(between.id)
-    assert (done.status, done.refunded) == ("refunded", atomic("10"))
+    assert (done.status, done.refunded_atomic) == ("refunded", atomic("10"))
     assert (done.reconciliation.status, done.reconciliation.resolution) == ("resolved", "refund")
     assert world.on_chain(WALLET) == atomic("10")
     assert [item.status for item in world.resources.payments.list_refunds(done.id).records] == [
@@ -119,7 +119,7 @@ def test_after_a_failed_refund_another_decision_is_possible(world: World) -> Non
     world.reconcile(payment, "accept")
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.settled) == ("succeeded", atomic("10"))
+    assert (done.status, done.settled_atomic) == ("succeeded", atomic("10"))
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("10")
 
 
@@ -129,13 +129,13 @@ def test_a_refund_of_excess_that_fails_leaves_it_held(world: World) -> None:
     world.fail("transfer")
     world.finish()
     between = world.paid(payment.payment.id)
-    assert (between.status, between.excess) == ("succeeded", atomic("5"))
+    assert (between.status, between.excess_atomic) == ("succeeded", atomic("5"))
     assert between.reconciliation.status == "open"
     assert world.event_names(between.id)["payment.reconciled"] == 0
     world.reconcile(payment, "refund_excess")
     world.finish()
     done = world.paid(between.id)
-    assert (done.excess, done.reconciliation.status) == (0, "resolved")
+    assert (done.excess_atomic, done.reconciliation.status) == (0, "resolved")
     assert world.on_chain(WALLET) == atomic("5")
 
 
@@ -169,10 +169,10 @@ def test_an_older_balance_of_a_lagging_node_ends_no_reservation(
         world.finish()
         [pending] = world.resources.payments.list_refunds(payment.payment.id).records
         assert pending.status == "submitted"
-        assert world.held(world.merchant)[1] == refund.amount
+        assert world.held(world.merchant)[1] == refund.amount_atomic
     world.advance(60)
     world.finish()
-    left = atomic("25") - refund.amount
+    left = atomic("25") - refund.amount_atomic
     assert world.held(world.merchant) == (left, 0, left)
     [done] = world.resources.payments.list_refunds(payment.payment.id).records
     assert done.status == "succeeded"

@@ -48,7 +48,7 @@ def test_a_refund_reserves_goes_and_is_final(world: World) -> None:
     payment = succeeded(world)
     refund = world.refund(payment, "10.00")
     assert (refund.status, refund.status_version) == ("created", 1)
-    assert (refund.destination, refund.amount) == (WALLET, atomic("10"))
+    assert (refund.destination, refund.amount_atomic) == (WALLET, atomic("10"))
     assert world.held(world.merchant) == (atomic("25"), atomic("10"), atomic("15"))
     assert world.paid(payment.payment.id).status == "succeeded"
     world.run()
@@ -58,9 +58,9 @@ def test_a_refund_reserves_goes_and_is_final(world: World) -> None:
     world.finish()
     done = world.get(Refund, refund.id)
     assert (done.status, done.status_version) == ("succeeded", 3)
-    assert done.succeeded_at is not None
+    assert done.succeeded_at_ms is not None
     paid = world.paid(payment.payment.id)
-    assert (paid.status, paid.refunded) == ("partially_refunded", atomic("10"))
+    assert (paid.status, paid.refunded_atomic) == ("partially_refunded", atomic("10"))
     assert world.reported_events(paid.id)[-1] == ("payment.refunded", "partially_refunded", 6)
     reported = world.last_payload(paid.id, "payment.refunded")
     assert (reported["refundedAmountAtomic"], reported["settledAmountAtomic"]) == (
@@ -87,16 +87,20 @@ def test_several_partials_end_with_all_of_it(world: World) -> None:
         world.refund(payment, amount)
         world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.refunded) == ("refunded", atomic("25"))
+    assert (done.status, done.refunded_atomic) == ("refunded", atomic("25"))
     assert [reported[:2] for reported in world.reported_events(done.id)[-3:]] == [
         ("payment.refunded", "partially_refunded"),
         ("payment.refunded", "partially_refunded"),
         ("payment.refunded", "refunded"),
     ]
-    assert (done.books.payer, done.books.recipient, done.books.held_amount) == (0, 0, 0)
+    assert (done.books.payer, done.books.recipient, done.books.held_atomic) == (0, 0, 0)
     assert done.reconciliation.status == "none"
     listed = world.resources.payments.list_refunds(done.id).records
-    assert [refund.amount for refund in listed] == [atomic("12.5"), atomic("7.5"), atomic("5")]
+    assert [refund.amount_atomic for refund in listed] == [
+        atomic("12.5"),
+        atomic("7.5"),
+        atomic("5"),
+    ]
     assert world.resources.payments.read(done.id).refunds == listed
     assert world.on_chain(WALLET) == atomic("25")
     with pytest.raises(InvalidState):
@@ -163,7 +167,11 @@ def test_another_destination_is_for_standard_keys(world: World) -> None:
     with pytest.raises(InsufficientPermissions):
         world.service.acting_as(restricted).payments.refund(payment.payment.id, elsewhere)
     sender = NewRefund(amount="5.00", destination=WALLET.lower())
-    assert world.service.acting_as(restricted).payments.refund(payment.payment.id, sender).amount
+    assert (
+        world.service.acting_as(restricted)
+        .payments.refund(payment.payment.id, sender)
+        .amount_atomic
+    )
     assert world.refund(payment, "5.00", to=OTHER_WALLET).destination == OTHER_WALLET
     world.finish()
     assert (world.on_chain(WALLET), world.on_chain(OTHER_WALLET)) == (atomic("5"), atomic("5"))
@@ -180,7 +188,7 @@ def test_the_vaults_policy_says_to_whom_else_it_refunds(world: World) -> None:
     world.refund(payment, "5.00", to=OTHER_WALLET)
     world.refund(payment, "5.00")  # to its sender always, and limits are for spending
     world.finish()
-    assert world.paid(payment.payment.id).refunded == atomic("10")
+    assert world.paid(payment.payment.id).refunded_atomic == atomic("10")
 
 
 def test_a_paused_vault_refunds_nothing(world: World) -> None:
@@ -248,7 +256,7 @@ def paid_by_two(world: World) -> PaymentDetails:
 def test_a_refund_without_a_destination_is_one_for_each_sender(world: World) -> None:
     payment = paid_by_two(world)
     made = world.resources.payments.refund_all(payment.payment.id, NewRefund())
-    assert [(refund.destination, refund.amount) for refund in made] == [
+    assert [(refund.destination, refund.amount_atomic) for refund in made] == [
         (OTHER_WALLET, atomic("10")),
         (WALLET, atomic("15")),
     ]
@@ -274,14 +282,14 @@ def test_a_restricted_key_may_refund_all_senders(memory_world: World) -> None:
     restricted = restricted_key(memory_world)
     refunds = memory_world.service.acting_as(restricted).payments
     made = refunds.refund_all(payment.payment.id, NewRefund(amount="20.00"))
-    assert [refund.amount for refund in made] == [atomic("8"), atomic("12")]
+    assert [refund.amount_atomic for refund in made] == [atomic("8"), atomic("12")]
 
 
 def test_of_several_senders_one_may_be_named(world: World) -> None:
     payment = paid_by_two(world)
     assert world.refund(payment, "4.00").destination == OTHER_WALLET  # the last of them
-    assert world.refund(payment, to=OTHER_WALLET).amount == atomic("6")  # all of its own
-    assert world.refund(payment).amount == atomic("15")  # one is left
+    assert world.refund(payment, to=OTHER_WALLET).amount_atomic == atomic("6")  # all of its own
+    assert world.refund(payment).amount_atomic == atomic("15")  # one is left
     world.finish()
     assert world.paid(payment.payment.id).status == "refunded"
     assert (world.on_chain(WALLET), world.on_chain(OTHER_WALLET)) == (atomic("15"), atomic("10"))
@@ -325,7 +333,7 @@ def test_a_payment_takes_a_hundred_refunds(memory_world: World) -> None:
     with pytest.raises(ResourceConflict):
         memory_world.refund(payment, "0.01")
     memory_world.advance(600)
-    assert memory_world.paid(payment.payment.id).refunded == atomic("1")
+    assert memory_world.paid(payment.payment.id).refunded_atomic == atomic("1")
     assert memory_world.on_chain(WALLET) == atomic("1")
 
 

@@ -111,7 +111,11 @@ def test_an_excess_of_an_unknown_sender_goes_where_it_is_named(world: World, sen
     world.reconcile(payment, "refund_excess", destination=OTHER_WALLET)
     world.finish()
     after = world.paid(payment.payment.id)
-    assert (after.status, after.excess, after.reconciliation.status) == ("succeeded", 0, "resolved")
+    assert (after.status, after.excess_atomic, after.reconciliation.status) == (
+        "succeeded",
+        0,
+        "resolved",
+    )
     assert world.on_chain(OTHER_WALLET) == atomic("5")
 
 
@@ -125,7 +129,7 @@ def test_held_funds_of_an_unknown_sender_go_where_they_are_named(world: World, s
     world.reconcile(payment, "refund", destination=OTHER_WALLET)
     world.finish()
     after = world.paid(payment.payment.id)
-    assert (after.status, after.books.held_amount) == ("refunded", 0)
+    assert (after.status, after.books.held_atomic) == ("refunded", 0)
     assert world.on_chain(OTHER_WALLET) == atomic("10")
 
 
@@ -135,7 +139,7 @@ def test_a_known_sender_beside_an_unknown_one_gets_its_own(world: World) -> None
     world.pay(payment, "15.00")
     world.finish()
     refund = world.refund(payment)
-    assert (refund.destination, refund.amount) == (WALLET, atomic("15"))
+    assert (refund.destination, refund.amount_atomic) == (WALLET, atomic("15"))
 
 
 def test_a_destination_of_a_decision_is_checked_like_that_of_a_refund(

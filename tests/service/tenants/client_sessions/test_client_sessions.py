@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from payments_core.accounts.record import Account
-from payments_core.clock import SECOND
+from payments_core.clock import SECOND, to_datetime
 from payments_core.credentials.tokens import ACCESS_PREFIX, CLIENT_SESSION_PREFIX, Claims
 from payments_core.errors import (
     AccountSuspended,
@@ -38,8 +38,8 @@ def test_a_session_reads_its_account_unless_more_was_asked(world: World) -> None
     session = created.session
     assert session.permissions == ("account:read",)
     assert session.account_id == world.payer.id
-    assert session.expires_at == session.created_at + 900 * SECOND
-    assert session.exchange_expires_at == session.created_at + 300 * SECOND
+    assert session.expires_at_ms == session.created_at_ms + 900 * SECOND
+    assert session.exchange_expires_at_ms == session.created_at_ms + 300 * SECOND
     exchanged = world.service.client_tokens.exchange(created.token, mode="sandbox")
     assert exchanged.permissions == ("account:read",)
     environment, read = world.service.client_tokens.authenticate(
@@ -86,8 +86,8 @@ def test_a_session_lives_from_a_minute_to_a_day(
         made = memory_world.resources.client_sessions.create(
             external_user_id="payer", expires_in_s=seconds
         )
-        assert made.session.expires_at == made.session.created_at + seconds * SECOND
-        assert made.session.exchange_expires_at <= made.session.expires_at
+        assert made.session.expires_at_ms == made.session.created_at_ms + seconds * SECOND
+        assert made.session.exchange_expires_at_ms <= made.session.expires_at_ms
     else:
         with pytest.raises(ValidationFailed):
             memory_world.resources.client_sessions.create(
@@ -174,7 +174,7 @@ def test_revoking_a_session_ends_its_tokens_at_once(world: World) -> None:
     access = access_token(world)
     _, session = world.service.client_tokens.authenticate(access, mode="sandbox")
     revoked = world.resources.client_sessions.revoke(session.id)
-    assert world.resources.client_sessions.revoke(session.id).revoked_at == revoked.revoked_at
+    assert world.resources.client_sessions.revoke(session.id).revoked_at_ms == revoked.revoked_at_ms
     with pytest.raises(Unauthorized):
         world.service.client_tokens.authenticate(access, mode="sandbox")
     with pytest.raises(NotFound):
@@ -205,7 +205,9 @@ def test_revoking_the_key_ends_the_sessions_it_made_and_only_those(world: World)
 def test_a_key_that_merely_expires_spares_its_sessions(world: World) -> None:
     tenants = world.service.tenants
     ends = world.clock.now() + 60 * SECOND
-    key, secret = tenants.create_key(world.environment_id, "standard", "brief", expires_at=ends)
+    key, secret = tenants.create_key(
+        world.environment_id, "standard", "brief", expires_at=to_datetime(ends)
+    )
     created = world.service.acting_as(authority_of(world.environment, key)).client_sessions.create(
         account_id=world.payer.id
     )
