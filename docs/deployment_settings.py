@@ -79,7 +79,8 @@ def _allowed(one: Setting) -> str:
     if get_origin(kind) is Literal:
         return ", ".join(code(str(value)) for value in get_args(kind))
     if get_origin(kind) is tuple:
-        return "array of strings"
+        has_fields = attrs.has(strip_constraints(get_args(kind)[0]))
+        return "array of tables" if has_fields else "array of strings"
     if get_origin(kind) is Mapping:
         kind = strip_constraints(get_args(kind)[1])
     bounds = _bounds(one.kind)

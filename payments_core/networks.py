@@ -6,8 +6,10 @@ come from the registry, never from a token contract: a contract can lie.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -16,13 +18,25 @@ import attrs
 
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.addresses import ChainType as ChainType
-from payments_core.errors import UnsupportedAsset, UnsupportedChain
+from payments_core.errors import FieldError, UnsupportedAsset, UnsupportedChain, ValidationFailed
+from payments_core.evolve import evolve
+from payments_core.validation.arguments import check_fields
 
 Tag = Literal["latest", "safe", "finalized"]
 
 DEFAULT_CHAIN_ID = 8453
 DEFAULT_SYMBOL = "USDC"
 
+MAX_DECIMALS = 36
+"""A token with more cannot hold 10^42 of itself in 256 bits, and none is known."""
+
+_TAGS: tuple[Tag, ...] = ("latest", "safe", "finalized")
+_CHAIN_IDS = range(1, 2**53)
+_NAME = re.compile(r"(?! )[ -~]{1,64}(?<! )", re.ASCII)
+_SYMBOL = re.compile(r"[A-Za-z0-9._-]{1,16}", re.ASCII)
+_AMOUNT = re.compile(r"(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18})?", re.ASCII)
+_URL = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
+_URL_RULE = "must be an http:// or https:// URL"
 _SHIPPED = Path(__file__).with_name("networks.toml")
 
 
@@ -58,15 +72,26 @@ class Acceptance:
     """When a block counts: the chain's own tag, a number of blocks on top of it (`depth`), or both.
 
     With both, the lower of the two blocks is the newest that counts. Only a depth is for chains
-    whose nodes know no tags.
+    whose nodes know no tags. As a row of a policy it is for Payments of at most `up_to`, a decimal
+    text in whole tokens, or for every amount.
     """
 
     tag: Tag | None = None
     depth: int = attrs.field(default=0, validator=attrs.validators.ge(0))
+    up_to: str | None = None
 
     def __attrs_post_init__(self) -> None:
         if self.tag is None and self.depth == 0:
             raise ValueError("acceptance needs a tag or a depth")
+
+    @property
+    def strictness(self) -> tuple[int, int]:
+        """Its order among the rows of a policy: the tag decides before the depth."""
+        return _TAGS.index(self.tag or "latest"), self.depth
+
+    def covers(self, amount_atomic: int, decimals: int) -> bool:
+        """Whether the row is for this amount of a token."""
+        return self.up_to is None or amount_atomic <= Fraction(self.up_to) * 10**decimals
 
     def find_height(self, latest: int, tagged: int | None) -> int:
         """The newest height that counts, by the heights of the newest and of the tagged block."""
@@ -103,9 +128,10 @@ class Network:
     """A network that a deployment may serve.
 
     `watch_list` has tokens that payers send by mistake: no Payment can be made in them, but they
-    are noticed. `acceptance` says when a block is final there, and `acceptance_source` where that
-    is documented. An EVM chain is not served without `fees`. `rpc_url` and `explorer_url` are
-    public: wallets are given them.
+    are noticed. `acceptance` has rows by the Payment's amount, the smallest first; the last one is
+    for every amount, and says when a block is final. `acceptance_source` is where that is
+    documented. An EVM chain is not served without `fees`. `rpc_url` and `explorer_url` are public:
+    wallets are given them.
     """
 
     chain_id: int
@@ -114,12 +140,29 @@ class Network:
     native_currency: NativeCurrency = ETHER
     tokens: tuple[Asset, ...]
     watch_list: tuple[Asset, ...] = ()
-    acceptance: Acceptance
+    acceptance: tuple[Acceptance, ...] = (Acceptance("finalized"),)
     acceptance_source: str = ""
     fees: FeePolicy | None = None
     rpc_url: str
     explorer_url: str
     is_testnet: bool = False
+
+    @property
+    def finality(self) -> Acceptance:
+        """When a block is final: the rule for every amount, and the strictest."""
+        return self.acceptance[-1]
+
+    @property
+    def noticed_tokens(self) -> tuple[Asset, ...]:
+        """Its own tokens, and those of the watch list."""
+        return (*self.tokens, *self.watch_list)
+
+    def choose_acceptance(self, amount_atomic: int, decimals: int) -> Acceptance | None:
+        """The rule for a Payment of that amount; None if it must wait until a block is final."""
+        for row in self.acceptance[:-1]:
+            if row.covers(amount_atomic, decimals):
+                return row
+        return None
 
 
 class Networks(Mapping[int, Network]):
@@ -166,7 +209,7 @@ class Networks(Mapping[int, Network]):
     def list_tokens(self, chain_id: int) -> tuple[Asset, ...]:
         """The tokens of a chain that are noticed: its own, and those of the watch list."""
         network = self._by_id.get(chain_id)
-        return () if network is None else (*network.tokens, *network.watch_list)
+        return () if network is None else network.noticed_tokens
 
     def list_symbols(self) -> frozenset[str]:
         """The symbols of all tokens in which Payments can be made."""
@@ -190,6 +233,20 @@ class Networks(Mapping[int, Network]):
             return False
         return True
 
+    def merge(self, *networks: Network) -> Networks:
+        """The registry with these networks, in place of those with the same chain id.
+
+        Addresses may be given in any letters. Raises ValidationFailed with every fault, by paths
+        such as `networks.77.tokens[0].address`.
+        """
+        for network in networks:
+            check_fields(network)
+        faults = [fault for network in networks for fault in find_network_faults(network)]
+        if faults:
+            raise ValidationFailed(tuple(faults))
+        changed = {network.chain_id: _normalize_tokens(network) for network in networks}
+        return Networks({**self._by_id, **changed}.values())
+
     def keep_served(self, chain_ids: Iterable[int]) -> Networks:
         """The registry of a deployment: without the testnets that it does not serve."""
         served = frozenset(chain_ids)
@@ -205,6 +262,86 @@ class Networks(Mapping[int, Network]):
     def identify_token(self, chain_id: int, address: str) -> Asset | None:
         """The noticed token at an address, which may be of the watch list; None for any other."""
         return next((one for one in self.list_tokens(chain_id) if one.address == address), None)
+
+
+def find_network_faults(network: Network) -> list[FieldError]:
+    """Why a network cannot be registered, each reason by its path."""
+    path = f"networks.{network.chain_id}"
+    faults = [
+        FieldError(f"{path}.{name}", message)
+        for name, is_right, message in (
+            ("chain_id", network.chain_id in _CHAIN_IDS, "must be 1 to 2^53 - 1"),
+            ("name", bool(_NAME.fullmatch(network.name)), "must have 1 to 64 visible characters"),
+            ("tokens", bool(network.tokens), "must have at least one token"),
+            ("rpc_url", bool(_URL.fullmatch(network.rpc_url)), _URL_RULE),
+            ("explorer_url", bool(_URL.fullmatch(network.explorer_url)), _URL_RULE),
+            ("acceptance", bool(network.acceptance), "must have at least one row"),
+        )
+        if not is_right
+    ]
+    return [*faults, *_find_token_faults(path, network), *_find_acceptance_faults(path, network)]
+
+
+def _find_token_faults(path: str, network: Network) -> Iterator[FieldError]:
+    """Faults of the tokens and of the watch list: no symbol or address may be there twice."""
+    symbols: set[str] = set()
+    addresses: set[str] = set()
+    for place, name, token in _number_tokens(network):
+        at = f"{path}.{name}[{place}]"
+        if token.chain_id != network.chain_id:
+            yield FieldError(f"{at}.chain_id", f"must be {network.chain_id}")
+        if not _SYMBOL.fullmatch(token.symbol):
+            yield FieldError(f"{at}.symbol", "must have 1 to 16 letters, digits or .-_")
+        elif token.symbol in symbols:
+            yield FieldError(f"{at}.symbol", "is given twice")
+        if not 0 <= token.decimals <= MAX_DECIMALS:
+            yield FieldError(f"{at}.decimals", f"must be 0 to {MAX_DECIMALS}")
+        try:
+            address = normalize_address(network.chain_type, token.address)
+        except AddressError as error:
+            yield FieldError(f"{at}.address", str(error))
+            continue
+        if address in addresses:
+            yield FieldError(f"{at}.address", "is given twice")
+        symbols.add(token.symbol)
+        addresses.add(address)
+
+
+def _find_acceptance_faults(path: str, network: Network) -> Iterator[FieldError]:
+    """Faults of the rows: rising amounts, the last without one, and never less for more."""
+    limits: list[Fraction] = []
+    for place, row in enumerate(network.acceptance):
+        at, is_last = f"{path}.acceptance[{place}]", row is network.acceptance[-1]
+        if row.up_to is None and not is_last:
+            yield FieldError(f"{at}.up_to", "is missing: only the last row is for every amount")
+        elif row.up_to is not None and is_last:
+            yield FieldError(f"{at}.up_to", "must be left out of the last row")
+        elif row.up_to is not None and not _AMOUNT.fullmatch(row.up_to):
+            yield FieldError(f"{at}.up_to", "must be a decimal string such as 25.00")
+        elif row.up_to is not None:
+            if limits and Fraction(row.up_to) <= limits[-1]:
+                yield FieldError(f"{at}.up_to", "must be more than in the row before")
+            limits.append(Fraction(row.up_to))
+        if place and row.strictness < network.acceptance[place - 1].strictness:
+            yield FieldError(at, "must not ask for less than the row before")
+
+
+def _number_tokens(network: Network) -> Iterator[tuple[int, str, Asset]]:
+    for name, tokens in (("tokens", network.tokens), ("watch_list", network.watch_list)):
+        for place, token in enumerate(tokens):
+            yield place, name, token
+
+
+def _normalize_tokens(network: Network) -> Network:
+    def normalize(tokens: tuple[Asset, ...]) -> tuple[Asset, ...]:
+        return tuple(
+            evolve(token, address=normalize_address(network.chain_type, token.address))
+            for token in tokens
+        )
+
+    return evolve(
+        network, tokens=normalize(network.tokens), watch_list=normalize(network.watch_list)
+    )
 
 
 @cache
@@ -227,7 +364,7 @@ def _parse_network(chain_id: int, table: Mapping[str, Any]) -> Network:
             Asset(chain_id, row["symbol"], row["address"], row["decimals"])
             for row in table.get(name, ())
         )
-    [fields["acceptance"]] = (Acceptance(**row) for row in table["acceptance"])
+    fields["acceptance"] = tuple(Acceptance(**row) for row in table["acceptance"])
     fields["fees"] = FeePolicy(**table["fees"])
     if "native_currency" in table:
         fields["native_currency"] = NativeCurrency(**table["native_currency"])

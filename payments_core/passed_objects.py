@@ -19,6 +19,7 @@ from payments_core.chains.token_balances import ReadsTokenBalances
 from payments_core.clock import Clock, HasServerTime
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError, ValidationFailed
+from payments_core.networks import Networks
 from payments_core.plain_calls import port_members, require_plain_methods
 from payments_core.pricing.port import Pricing
 from payments_core.routers.port import Router
@@ -85,6 +86,7 @@ PASSED: Mapping[str, tuple[type[Any], str | None]] = {
     "pricing": (Pricing, "source of prices"),
     "router": (Router, "router"),
     "telemetry": (Telemetry, "telemetry"),
+    "networks": (Networks, None),
 }
 """The arguments of the service, each with its class or port, and what it is in `PORTS`."""
 

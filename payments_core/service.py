@@ -16,8 +16,8 @@ from payments_core.engine.clock_guard import SANDBOX_PATIENCE_MS, ClockGuard, Gu
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.entropy import Entropy, system_entropy
-from payments_core.errors import NotFound
-from payments_core.networks import Networks, shipped_networks
+from payments_core.errors import FieldError, NotFound, ValidationFailed
+from payments_core.networks import READABLE_USDC, Networks, shipped_networks
 from payments_core.parts import Parts
 from payments_core.passed_objects import require_passed
 from payments_core.plain_calls import call_plainly, require_plain_function
@@ -113,7 +113,7 @@ class PaymentsService:
         )
         if clock is None:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
-        self.networks = (networks or shipped_networks()).keep_served(chains or ())
+        self.networks = _choose_networks(networks or shipped_networks(), chains or {})
         ports = self._make_ports(storage, key_ring, clock, entropy, telemetry)
         self._sandbox_chains: Mapping[int, SandboxChain] = {}
         if chains is None:
@@ -185,6 +185,10 @@ class PaymentsService:
             raise ValueError(f"the mode must be one of {', '.join(MODES)}")
         if mode != "sandbox" and self._sandbox_chains:
             raise ValueError("simulated chains serve the sandbox only; other modes need `chains`")
+        served = (self.networks[number] for number in self.chains if number in self.networks)
+        testnets = [network.name for network in served if network.is_testnet]
+        if mode != "sandbox" and testnets:
+            raise ValueError(f"testnets serve the sandbox only: {', '.join(testnets)}")
 
     def worker(self, mode: str) -> Worker:
         """The worker that does this process's share of a mode's jobs; one per mode.
@@ -243,6 +247,21 @@ class PaymentsService:
         self.parts.background_jobs.stop(within_s)
         call_plainly("the transport's close", self._transport.close)
         call_plainly("the storage's close", self.parts.ports.storage.close)
+
+
+def _choose_networks(networks: Networks, chains: Mapping[int, Chain]) -> Networks:
+    """The registry of a service that serves these chains. Raises ValidationFailed.
+
+    A chain from which only balances are read need not be registered.
+    """
+    unknown = tuple(
+        FieldError(f"chains[{number}]", "is not registered: add its Network to `networks`")
+        for number, chain in chains.items()
+        if number not in networks and chain.chain_type not in READABLE_USDC
+    )
+    if unknown:
+        raise ValidationFailed(unknown)
+    return networks.keep_served(chains)
 
 
 def _make_simulated_chains(ports: Ports) -> dict[int, SimulatedChain]:

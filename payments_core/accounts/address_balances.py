@@ -25,7 +25,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.evolve import evolve
-from payments_core.networks import READABLE_USDC, Asset, ChainType, Networks
+from payments_core.networks import DEFAULT_SYMBOL, READABLE_USDC, Asset, ChainType, Networks
 from payments_core.pricing.port import Pricing, PricingUnavailable
 from payments_core.tenants.authorization import Authority
 
@@ -160,7 +160,8 @@ class AddressBalances:
         for chain in self._chains.values():
             main = MAIN_CHAINS.get(chain_type, chain.chain_id)
             if chain.chain_type == chain_type and chain.chain_id == main:
-                return chain, self._list_tokens(chain)[0]
+                tokens = self._list_tokens(chain)
+                return chain, min(tokens, key=lambda token: token.symbol != DEFAULT_SYMBOL)
         raise CapabilityNotActive(f"reading balances on {chain_type}")
 
     def _list_tokens(self, chain: Chain) -> tuple[Asset, ...]:

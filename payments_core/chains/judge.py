@@ -13,6 +13,7 @@ import attrs
 
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.evolve import evolve
+from payments_core.networks import Acceptance
 
 Reason = Literal[
     "wrong_chain",
@@ -61,15 +62,20 @@ def lacks_transfer(view: TransactionView, recipient: str) -> bool:
     return is_done and not any(log.recipient == recipient for log in view.logs)
 
 
-def with_confirmations(heads: Heads, confirmations: int) -> Heads:
-    """The heads, if a final block must have this many blocks on top.
+def apply_acceptance(heads: Heads, early: Acceptance | None, confirmations: int) -> Heads:
+    """The heads as they count for a Payment: its final block is the newest that it accepts.
 
-    The chain's own finality is never reduced. The final block then has only its number.
+    With an `early` row of the network's policy that is at least the chain's own final block;
+    `confirmations` are blocks that must be on top of it in any case. A block that is not the
+    chain's final one has only its number.
     """
-    deepest = heads.latest.number - confirmations
-    if deepest >= heads.final.number:
-        return heads
-    return evolve(heads, final=Block(deepest, ""))
+    height = heads.final.number
+    if early is not None:
+        tagged = {"safe": heads.safe_height, "finalized": height}.get(early.tag or "latest")
+        if tagged is not None or early.tag in (None, "latest"):
+            height = max(height, early.find_height(heads.latest.number, tagged))
+    height = min(height, heads.latest.number - confirmations)
+    return heads if height == heads.final.number else evolve(heads, final=Block(height, ""))
 
 
 def judge(

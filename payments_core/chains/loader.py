@@ -2,9 +2,9 @@
 
 A node's URL begins with the adapter's name and a `+`: `evm+https://node.example`. An adapter's
 `open_chain` is called with the chain's number, the URLs without that, and keywords: `settings`,
-which are its own, and `signer`. It returns a Chain without asking a node, so that a service starts
-though nodes are down; the chain's `check`, if it has one, and every answer verify that they are
-the right ones.
+which are its own, `signer`, and `network`, the registry's description of the chain. It returns a
+Chain without asking a node, so that a service starts though nodes are down; the chain's `check`, if
+it has one, and every answer verify that they are the right ones.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from payments_core.adapters import load_adapter, require_port, scheme_of
 from payments_core.chains.port import Chain, Heads
 from payments_core.chains.rotated_signer import OperatorSigner
+from payments_core.networks import Network
 
 GROUP = "payments_core.chains"
 SIGNERS = "payments_core.signers"
@@ -54,8 +55,9 @@ def open_chain(
     *,
     signer: Any = None,
     settings: Mapping[str, str] | None = None,
+    network: Network | None = None,
 ) -> Chain:
-    """The chain behind these nodes.
+    """The chain behind these nodes; `network` is the shipped one of that id, unless given.
 
     Raises UnknownAdapter for a scheme that no adapter serves, ImportError if an adapter's
     driver is not installed, and ValueError for what the adapter cannot read, or if it opens
@@ -68,7 +70,7 @@ def open_chain(
     hint = " (write the URL of a node as evm+https://…)"
     plain = [url.partition("+")[2] for url in urls]
     opened: Chain = load_adapter(GROUP, scheme, "chain adapter", hint)(
-        chain_id, plain, signer=signer, settings=settings or {}
+        chain_id, plain, signer=signer, settings=settings or {}, network=network
     )
     require_port(opened, Chain, scheme, "chain adapter")
     return opened

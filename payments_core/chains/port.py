@@ -85,10 +85,14 @@ class Block:
 
 @attrs.frozen
 class Heads:
-    """The newest block, and the newest that is final under the chain's policy."""
+    """The newest block, and the newest that is final under the chain's policy.
+
+    `safe_height` is that of the newest block which nodes call safe, if the policy asks for it.
+    """
 
     latest: Block
     final: Block
+    safe_height: int | None = None
 
 
 @attrs.frozen

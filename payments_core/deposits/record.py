@@ -106,8 +106,8 @@ class Deposit(Record):
     deposit_address_id: str
     chain_id: int
     asset_symbol: str
-    token_address: str
-    decimals: int
+    token_address: str = attrs.field(repr=False)
+    decimals: int = attrs.field(repr=False)
     is_misdirected: bool = False
     amount_atomic: Atomic = attrs.field(converter=atomic)
     sender: str

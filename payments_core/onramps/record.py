@@ -35,8 +35,8 @@ class OnrampDestination:
     type: Literal["vault", "wallet"]
     chain_id: int
     asset_symbol: str
-    token_address: str
-    decimals: int
+    token_address: str = attrs.field(repr=False)
+    decimals: int = attrs.field(repr=False)
     address: str
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from heapq import merge
 from typing import Any, ClassVar, Literal
 
 import attrs
@@ -16,11 +15,12 @@ from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
 from payments_core.field_views import FieldView, amount_view, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, Money, atomic
-from payments_core.networks import Asset, pin_token
+from payments_core.networks import Acceptance, Asset
 from payments_core.payment_settings.record import PaymentMethod
+from payments_core.payments.earlier_documents import join_option_ids, pin_tokens
 from payments_core.payments.fees import compute_fee
 from payments_core.payments.journal.record import JournalBalances
-from payments_core.storage.records import Collection, Document, Index, Lookup, Record
+from payments_core.storage.records import Collection, Index, Lookup, Record
 
 Intent = Literal["receive", "send", "collect"]
 DestinationType = Literal["account", "payment_address", "wallet", "bank_account"]
@@ -87,8 +87,8 @@ class PaymentRoute:
     key: str
     chain_id: int
     asset_symbol: str
-    token_address: str
-    decimals: int
+    token_address: str = attrs.field(repr=False)
+    decimals: int = attrs.field(repr=False)
     address: str
     amount_atomic: Atomic = attrs.field(converter=atomic)
     expected_atomic: Atomic = attrs.field(converter=atomic)
@@ -157,19 +157,6 @@ class DecisionNote:
     text: str
 
 
-def _join_option_ids(document: Document) -> Document:
-    """Vault options and others had a list each. Ids sort by the time when they were made."""
-    rest = {name: value for name, value in document.items() if name != "direct_option_ids"}
-    lists = (document.get(name, ()) for name in ("option_ids", "direct_option_ids"))
-    return {**rest, "option_ids": list(merge(*lists))}
-
-
-def _pin_tokens(document: Document) -> Document:
-    """Assets were found by their symbols in a table of the code."""
-    route = document.get("route")
-    return pin_token({**document, "route": None if route is None else pin_token(route)})
-
-
 @attrs.frozen(kw_only=True)
 class Payout:
     """A payout ordered from the bank under `key`, and its result.
@@ -220,8 +207,9 @@ class Payment(Record):
     `release_id` is the transfer to the off-ramp address. `refunding` holds the ids of refunds that
     are not final. `tolerance_bps`, `fee_bps` and `confirmations` are frozen at creation; a block is
     final for this Payment only with `confirmations` blocks on top of it, and if it is final for the
-    chain. `reconciliation_note` is the partner's note on the decision in `reconciliation`; `notes`
-    are those of the newest decisions. `link_code` is sealed to the Payment's id; a send has none.
+    chain, or accepted by `early_acceptance`, the row of the network's policy for its amount.
+    `reconciliation_note` is the partner's note on the decision in `reconciliation`; `notes` are
+    those of the newest decisions. `link_code` is sealed to the Payment's id; a send has none.
     `created_by` says who wrote `reference` and `description`; it is None for Payments older than
     the field. A Payment with a `route` is released to a router, which pays the `destination` in
     another asset. `quote_id` is that of the quote that it carries out. `misdirected` counts the
@@ -251,7 +239,7 @@ class Payment(Record):
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
         schema=8,
-        upgrades={5: _join_option_ids, 7: _pin_tokens},
+        upgrades={5: join_option_ids, 7: pin_tokens},
     )
 
     intent: Intent = "receive"
@@ -261,8 +249,8 @@ class Payment(Record):
     external_user_id: str | None = None
     chain_id: int
     asset_symbol: str
-    token_address: str
-    decimals: int
+    token_address: str = attrs.field(repr=False)
+    decimals: int = attrs.field(repr=False)
     amount_atomic: Atomic = attrs.field(converter=atomic)
     received_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     counted_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
@@ -276,6 +264,7 @@ class Payment(Record):
     fee_bps: int = 0
     tolerance_bps: int = 0
     confirmations: int = 0
+    early_acceptance: Acceptance | None = None
     source: Source | None = None
     destination: Destination
     escrow_address: str | None

@@ -119,7 +119,7 @@ class ReleaseOwner:
             return None
         if _has_funded_payout(record):
             return None
-        return TransferToWatch(record.release_id, record.confirmations)
+        return TransferToWatch(record.release_id, record.confirmations, record.early_acceptance)
 
     def read_chain(
         self, partition: str, record: Payment, outcome: TransferOutcome

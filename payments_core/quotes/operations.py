@@ -150,6 +150,8 @@ class Quotes:
 
         def complete(draft: Payment) -> Decision[Payment]:
             quoted = evolve(draft, fee_bps=exchange.fee_bps, route=route, quote_id=quote_id)
+            if route is not None:  # the router pays on, and no reorg takes that back
+                quoted = evolve(quoted, early_acceptance=None)
             quote = _make_quote(quote_id, quoted, exchange, offer)
             made[:] = [quote]
             return Decision(quoted, inserts=(quote,))

@@ -56,14 +56,14 @@ class Quote(Record):
     payer_address: str | None = None
     source_chain_id: int
     source_symbol: str
-    source_token_address: str
-    source_decimals: int
+    source_token_address: str = attrs.field(repr=False)
+    source_decimals: int = attrs.field(repr=False)
     input_atomic: Atomic = attrs.field(converter=atomic)
     input_usd: str | None = None
     destination_chain_id: int
     destination_symbol: str
-    destination_token_address: str
-    destination_decimals: int
+    destination_token_address: str = attrs.field(repr=False)
+    destination_decimals: int = attrs.field(repr=False)
     output_atomic: Atomic = attrs.field(converter=atomic)
     output_usd: str | None = None
     minimum_atomic: Atomic = attrs.field(converter=atomic)

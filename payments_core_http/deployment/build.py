@@ -45,6 +45,7 @@ from payments_core.webhooks.transports.port import Transport
 from payments_core_http.client_address import parse_networks
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.loader import ConfigurationRefused
+from payments_core_http.deployment.networks import build_networks
 from payments_core_http.redaction import redact
 from payments_core_http.throttling import Throttle
 
@@ -98,11 +99,19 @@ def build_chains(configuration: Configuration) -> Mapping[int, Chain] | None:
     )
     if former and signer is not None:
         signer = RotatedSigner(signer, former)
+    networks = build_networks(configuration)
 
     return {
         int(number): _open_setting(
             f"chains.{number}",
-            partial(open_chain, int(number), one.urls, signer=signer, settings=one.settings),
+            partial(
+                open_chain,
+                int(number),
+                one.urls,
+                signer=signer,
+                settings=one.settings,
+                network=networks.get(int(number)),
+            ),
         )
         for number, one in configuration.chains.items()
     }
@@ -136,6 +145,7 @@ def build_service(
         key_ring,
         settings=settings,
         chains=build_chains(configuration),
+        networks=build_networks(configuration),
         kyc=_open_url("kyc.url", configuration.kyc.url, open_kyc),
         bank=_open_url("bank.url", configuration.bank.url, open_bank),
         pricing=_open_url("pricing.url", configuration.pricing.url, open_pricing),
@@ -246,7 +256,7 @@ def _open_setting(path: str, open_it: Callable[[], T]) -> T:
         raise _refusal(path, f"points to a file that cannot be read: {reason}") from error
     except ModuleNotFoundError as error:
         raise _refusal(path, describe_need(error.name or "a module")) from error
-    except (ValueError, SignerRefused, StorageError) as error:
+    except (ValueError, SignerRefused, StorageError, ChainMismatch) as error:
         raise _refusal(path, f"cannot be used: {redact(str(error))}") from error
     except Exception as error:  # an adapter's own error, whose text may quote the URL
         raise _refusal(path, f"cannot be opened: {type(error).__name__}") from error

@@ -14,9 +14,11 @@ import attrs
 import msgspec
 
 from payments_core.credentials.secrets import Mode
+from payments_core.networks import MAX_DECIMALS
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+Wei = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Seconds = Annotated[int, msgspec.Meta(ge=1, le=3_600)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4_096)]
 ChainNumber = Annotated[
@@ -133,6 +135,84 @@ class ChainSettings:
     settings: Mapping[str, str] = setting(
         "Settings of the adapter; an EVM chain has `admin` and `agreement`.", attrs.Factory(dict)
     )
+
+
+@attrs.frozen(kw_only=True)
+class TokenSettings:
+    """A token on a network."""
+
+    symbol: Text = setting("Its symbol, such as `USDC`.")
+    address: Text = setting("The address of its contract.")
+    decimals: Annotated[int, msgspec.Meta(ge=0, le=MAX_DECIMALS)] = setting("Its decimals.")
+
+
+@attrs.frozen(kw_only=True)
+class AcceptanceSettings:
+    """A row of a network's acceptance policy."""
+
+    up_to: Text | None = setting(
+        "The largest amount of a Payment that the row is for, in whole tokens.", None
+    )
+    tag: Literal["latest", "safe", "finalized"] | None = setting(
+        "The block of the chain that must be reached.", None
+    )
+    depth: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = setting(
+        "How many blocks must be on top.", 0
+    )
+
+
+@attrs.frozen(kw_only=True)
+class NativeCurrencySettings:
+    """The currency in which a network's fees are paid."""
+
+    name: Text = setting("Its name.")
+    symbol: Text = setting("Its symbol.")
+    decimals: Annotated[int, msgspec.Meta(ge=0, le=MAX_DECIMALS)] = setting("Its decimals.")
+
+
+@attrs.frozen(kw_only=True)
+class FeeSettings:
+    """The bounds of a network's fees, in wei for one unit of gas."""
+
+    min_priority: Wei = setting("The lowest tip that nodes accept.")
+    max_initial_priority: Wei = setting("The highest tip of a first offer.")
+    max_priority: Wei = setting("The highest tip of an increase.")
+    fee_ceiling: Wei = setting("The highest fee.")
+    unestimated_margin: Count = setting(
+        "How many times the usual gas a transaction gets that no node estimates.", 2
+    )
+
+
+@attrs.frozen(kw_only=True)
+class NetworkSettings:
+    """A network of your own, or what differs for a shipped one: `[networks.77]`."""
+
+    name: Text | None = setting("The name for people; required for a network of your own.", None)
+    chain_type: Literal["evm", "solana", "aptos"] | None = setting(
+        "The family of its addresses and signatures, `evm` unless set.", None
+    )
+    native_currency: NativeCurrencySettings | None = setting(
+        "The currency of its fees as a table `{name, symbol, decimals}`, Ether unless set.", None
+    )
+    tokens: tuple[TokenSettings, ...] = setting(
+        "Tokens in addition to the shipped ones, each as a table `{symbol, address, decimals}`.", ()
+    )
+    watch_list: tuple[TokenSettings, ...] = setting(
+        "More tokens that are noticed, and that count for no Payment.", ()
+    )
+    acceptance: tuple[AcceptanceSettings, ...] = setting(
+        "When a block counts, by the Payment's amount: tables `{up_to, tag, depth}`, the last one"
+        " without `up_to`. It replaces the shipped policy.",
+        (),
+    )
+    fees: FeeSettings | None = setting(
+        "The bounds of its fees, in wei; an EVM chain is not served without them.", None
+    )
+    rpc_url: Text | None = setting(
+        "A public node, which wallets are given; required for a network of your own.", None
+    )
+    explorer_url: Text | None = setting("Its explorer; required for a network of your own.", None)
+    is_testnet: bool | None = setting("Whether production must not serve it.", None)
 
 
 @attrs.frozen(kw_only=True)
@@ -255,6 +335,7 @@ class Configuration:
     worker: WorkerSettings = table("", WorkerSettings)
     webhooks: WebhookSettings = table("", WebhookSettings)
     chains: Mapping[ChainNumber, ChainSettings] = setting("", attrs.Factory(dict))
+    networks: Mapping[ChainNumber, NetworkSettings] = setting("", attrs.Factory(dict))
     signer: SignerSettings = table("", SignerSettings)
     kyc: KycSettings = table("", KycSettings)
     bank: BankSettings = table("", BankSettings)

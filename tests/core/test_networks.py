@@ -68,8 +68,8 @@ def test_what_is_not_registered_is_unsupported() -> None:
 def test_the_page_of_the_reference_lists_every_policy() -> None:
     page = (ROOT / "docs/reference/finality.md").read_text(encoding="utf-8")
     for id, network in NETWORKS.items():
-        assert f"| {network.name} | {id} | `{network.acceptance.tag}` |" in page
-        assert network.acceptance.depth == 0  # else the page must say it
+        assert f"| {network.name} | {id} | `{network.finality.tag}` |" in page
+        assert network.finality.depth == 0  # else the page must say it
 
 
 @pytest.mark.parametrize(("tag", "depth"), [(None, 0), ("finalized", -1), (None, -1)])

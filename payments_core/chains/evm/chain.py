@@ -65,6 +65,9 @@ from payments_core.extras import require_packages
 from payments_core.networks import Network, shipped_networks
 from payments_core.plain_calls import require_plain_methods
 
+_DECIMALS = "0x313ce567"
+"""The selector of `decimals()`."""
+
 
 @attrs.frozen
 class _FeeEstimate:
@@ -130,6 +133,25 @@ class EvmChain(EvmReader):
                 f"chain {self.chain_id} has no payments-core factory at {factory}; "
                 "see docs/how-to/keys.md"
             )
+        self._check_tokens()
+
+    def _check_tokens(self) -> None:
+        """Raise ChainMismatch if the contract of a token contradicts its registered decimals."""
+        tokens = self._network.tokens
+        asked = [
+            RpcCall("eth_call", ({"to": token.address, "data": _DECIMALS}, "latest"))
+            for token in tokens
+        ]
+
+        def ask(session: NodeSession) -> tuple[bytes, ...]:
+            return tuple(map(answers.parse_data, session.call_all(asked)))
+
+        for token, raw in zip(tokens, self._endpoints.query_agreed(ask), strict=True):
+            where = f"chain {self.chain_id}: {token.symbol} at {token.address}"
+            if not raw:
+                raise ChainMismatch(f"{where} is not a contract")
+            if len(raw) != 32 or int.from_bytes(raw, "big") != token.decimals:
+                raise ChainMismatch(f"{where} does not have {token.decimals} decimals")
 
     # Writing.
 

@@ -13,15 +13,23 @@ from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.signers import LocalSigner, Signer
 from payments_core.chains.port import SignerRefused
+from payments_core.networks import Network
 
 _SETTINGS = frozenset({"admin", "agreement"})
 
 
 def open_chain(
-    chain_id: int, urls: Sequence[str], *, signer: Signer | None, settings: Mapping[str, str]
+    chain_id: int,
+    urls: Sequence[str],
+    *,
+    signer: Signer | None,
+    settings: Mapping[str, str],
+    network: Network | None = None,
 ) -> EvmChain:
-    """A chain of our contracts. `settings`: `admin`, the factory's (docs/how-to/keys.md), and
-    `agreement`, how many nodes must agree; by default more than half of them.
+    """A chain of our contracts, on a shipped network unless it is given.
+
+    `settings`: `admin`, the factory's (docs/how-to/keys.md), and `agreement`, how many nodes must
+    agree; by default more than half of them.
 
     Raises ValueError, and ExtraMissing without the packages of the extra `evm`.
     """
@@ -41,7 +49,7 @@ def open_chain(
     except AddressError as error:
         raise ValueError(f"admin {error}") from error
     enough = None if agreement is None else int(agreement)
-    return EvmChain(NodeQuorum(urls, chain_id, enough), deployment, signer)
+    return EvmChain(NodeQuorum(urls, chain_id, enough), deployment, signer, network=network)
 
 
 def open_key_file(url: str) -> LocalSigner:

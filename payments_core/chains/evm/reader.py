@@ -40,7 +40,7 @@ from payments_core.chains.port import (
 )
 from payments_core.chains.shared_read import SharedRead
 from payments_core.evolve import evolve
-from payments_core.networks import Acceptance, ChainType
+from payments_core.networks import Acceptance, ChainType, Tag
 
 HEADS_GRACE_S = 0.25
 """How long the heads of more nodes than necessary are awaited: one may be far behind."""
@@ -57,14 +57,15 @@ _BALANCE_OF = "0x70a08231" + 24 * "0"
 
 @attrs.frozen
 class _Tip:
-    """The newest block of a node, and the block with the policy's tag."""
+    """The newest block of a node, and the block with each of the policy's tags."""
 
     latest: Block
-    tagged: Block | None
+    tagged: Mapping[str, Block]
 
     def at(self, height: int) -> Block | None:
-        """The block of the two with this height."""
-        return next((block for block in (self.tagged, self.latest) if _is_at(block, height)), None)
+        """The block of these with this height."""
+        blocks = (*self.tagged.values(), self.latest)
+        return next((block for block in blocks if block.number == height), None)
 
 
 _Votes = tuple[TransactionStatus | None, ...]
@@ -79,9 +80,12 @@ class EvmReader:
     heads_shared_for_s: float = 1.0
     """How long readers of `token_balances` share one query of the heads."""
 
-    def __init__(self, endpoints: NodeQuorum, acceptance: Acceptance) -> None:
+    def __init__(self, endpoints: NodeQuorum, acceptance: Sequence[Acceptance]) -> None:
+        """`acceptance` are the rows of the network's policy; the last says what is final."""
         self._endpoints = endpoints
-        self._acceptance = acceptance
+        self._finality = acceptance[-1]
+        tags = dict.fromkeys(row.tag for row in acceptance)
+        self._tags = tuple(tag for tag in tags if tag is not None and tag != "latest")
         self._shared_heads = SharedRead(self.heads, self.heads_shared_for_s)
 
     @property
@@ -98,19 +102,17 @@ class EvmReader:
 
         tips = self._endpoints.query_until_decided(self._read_tip, decide, patience_s=HEADS_GRACE_S)
         newest = _agreed_height((tip.latest for tip in tips), enough)
-        tagged = (
-            None
-            if self._acceptance.tag is None
-            else _agreed_height((t.tagged for t in tips), enough)
-        )
-        height = self._acceptance.find_height(newest, tagged)
+        tagged: Mapping[Tag, int] = {
+            tag: _agreed_height((tip.tagged[tag] for tip in tips), enough) for tag in self._tags
+        }
+        height = self._finality.find_height(newest, tagged.get(self._finality.tag or "latest"))
         latest = find_agreed_value(
             (tip.latest for tip in tips if tip.latest.number == newest), enough
         )
         final = find_agreed_value((tip.at(height) for tip in tips), enough)
         if latest is not None and final is not None:
-            return Heads(latest, final)
-        return self._find_common_heads(newest, height)
+            return Heads(latest, final, tagged.get("safe"))
+        return evolve(self._find_common_heads(newest, height), safe_height=tagged.get("safe"))
 
     def block(self, number: int) -> Block | None:
         """The block of this height, or None above the newest."""
@@ -232,16 +234,19 @@ class EvmReader:
         return {token: FinalBalances(final.number, held) for token, held in amounts.items()}
 
     def _read_tip(self, session: NodeSession) -> _Tip:
-        tags = ["latest"] + ([self._acceptance.tag] if self._acceptance.tag else [])
+        tags = ("latest", *self._tags)
         blocks = [RpcCall("eth_getBlockByNumber", (tag, False)) for tag in tags]
         results = session.call_all([CHAIN_ID, *blocks])
         require_chain(session.name, results[0], self.chain_id)
-        latest, *tagged = [answers.parse_block(raw) for raw in results[1:]]
-        if latest is None or None in tagged:
-            raise NodeLagging(f"{session.name}: has no {self._acceptance.tag} block yet")
-        if tagged and tagged[0] is not None and tagged[0].number > latest.number:
-            raise BadResponse("the final block is above the latest block")
-        return _Tip(latest, tagged[0] if tagged else None)
+        found: dict[str, Block] = {}
+        for tag, raw in zip(tags, results[1:], strict=True):
+            block = answers.parse_block(raw)
+            if block is None:
+                raise NodeLagging(f"{session.name}: has no {tag} block yet")
+            if block.number > found.get("latest", block).number:
+                raise BadResponse(f"the {tag} block is above the latest block")
+            found[tag] = block
+        return _Tip(found.pop("latest"), found)
 
     def _find_common_heads(self, newest: int, final: int) -> Heads:
         """The highest block of the last few on which enough nodes agree, and the final one."""
@@ -276,10 +281,6 @@ class EvmReader:
         return tuple(proven)
 
 
-def _is_at(block: Block | None, height: int) -> bool:
-    return block is not None and block.number == height
-
-
-def _agreed_height(blocks: Iterable[Block | None], enough: int) -> int:
+def _agreed_height(blocks: Iterable[Block], enough: int) -> int:
     """The highest height that enough of these reach."""
-    return sorted((block.number for block in blocks if block), reverse=True)[enough - 1]
+    return sorted((block.number for block in blocks), reverse=True)[enough - 1]

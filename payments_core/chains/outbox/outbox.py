@@ -26,9 +26,9 @@ import attrs
 from payments_core.chains.judge import (
     ExpectedTransfer,
     Reason,
+    apply_acceptance,
     judge,
     lacks_transfer,
-    with_confirmations,
 )
 from payments_core.chains.outbox.inclusion import (
     NonceSearch,
@@ -159,8 +159,12 @@ class Outbox:
                 try:
                     if isinstance(view, ChainUnavailable):
                         raise view
-                    at = with_confirmations(heads, one.confirmations)
-                    found[one.id] = self._judge(authority, outgoing, view, at, scanned)
+                    at = apply_acceptance(heads, one.early_acceptance, one.confirmations)
+                    outcome = self._judge(authority, outgoing, view, at, scanned)
+                    if outcome.reason is not None and outcome.block_number > heads.final.number:
+                        # A reorg may yet let it succeed: what follows a failure would pay again.
+                        outcome = self._judge(authority, outgoing, view, heads, scanned)
+                    found[one.id] = outcome
                 except ChainUnavailable as error:
                     found[one.id] = error
         return [found[one.id] for one in transfers]

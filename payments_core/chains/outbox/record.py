@@ -17,7 +17,7 @@ from payments_core.engine.decision import Decision, NewJob, StaleView
 from payments_core.evolve import evolve
 from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.networks import Asset
+from payments_core.networks import Acceptance, Asset
 from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Collection, Index, Lookup, Record
@@ -228,10 +228,12 @@ class TransferOutcome:
 
 @attrs.frozen
 class TransferToWatch:
-    """A transfer that its owner waits for, until this many blocks are on top of a final block."""
+    """A transfer that its owner waits for, until it is final, or succeeded in an earlier block that
+    the owner accepts; that block has at least `confirmations` on top of it."""
 
     id: str
     confirmations: int = 0
+    early_acceptance: Acceptance | None = None
 
 
 class StaleChainView(StaleView):

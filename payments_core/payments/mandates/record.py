@@ -38,8 +38,8 @@ class Mandate(Record):
     vault_id: str
     chain_id: int
     asset_symbol: str
-    token_address: str
-    decimals: int
+    token_address: str = attrs.field(repr=False)
+    decimals: int = attrs.field(repr=False)
     amount_per_period_atomic: Atomic = attrs.field(converter=atomic)
     period: Period
     status: MandateStatus = "active"

@@ -50,8 +50,8 @@ class Refund(Record):
     status_version: int
     chain_id: int
     asset_symbol: str
-    token_address: str
-    decimals: int
+    token_address: str = attrs.field(repr=False)
+    decimals: int = attrs.field(repr=False)
     from_escrow_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     from_excess_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     from_recipient_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)

@@ -18,7 +18,7 @@ from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.chains.backoff import back_off, poll_again
-from payments_core.chains.judge import lacks_transfer, with_confirmations
+from payments_core.chains.judge import apply_acceptance, lacks_transfer
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.port import (
     Chain,
@@ -209,9 +209,9 @@ class ReceiptJobs:
         """The transaction as the chain knows it, and the vault's balance after it.
 
         The heads are read before the transaction, and the balance after it: a state judged
-        final is then contained in the balance. The Payment's terms may delay the finality of a
-        stranger's transfer, but not of a vault's, whose balance decreases at the chain's own
-        finality: its reservation would count the same money twice. Our own transaction, if it is in
+        final is then contained in the balance. The Payment's terms decide when a stranger's
+        transfer counts, but not a vault's, whose balance decreases at the chain's own finality:
+        its reservation would count the same money twice. Our own transaction, if it is in
         no block, is sent again, unless it has failed permanently, another version with higher fees
         is in a block, or a foreign transaction has taken its nonce, so that it never will be.
         """
@@ -219,7 +219,8 @@ class ReceiptJobs:
         if tracked.transaction_hash not in views:
             raise ChainUnavailable("the nodes do not agree on the transaction")
         is_strangers = not tracked.is_ours and tracked.chain_id == payment.chain_id
-        heads = with_confirmations(heads, payment.confirmations if is_strangers else 0)
+        if is_strangers:
+            heads = apply_acceptance(heads, payment.early_acceptance, payment.confirmations)
         tokens = self._networks.list_tokens(tracked.chain_id)
         observed = ObservedTransaction(views[tracked.transaction_hash], heads, tokens)
         if observed.block is None:

@@ -378,7 +378,7 @@ def reading(
     limits = RequestLimits(connect_timeout_s=0.6, total_timeout_s=timeout_s)
     urls = [node.url for node in nodes]
     endpoints = NodeQuorum(urls, 8453, agreement, limits=limits, ask_s=3 * timeout_s)
-    return EvmReader(endpoints, acceptance or Acceptance("finalized"))
+    return EvmReader(endpoints, [acceptance or Acceptance("finalized")])
 
 
 def _error(id: int | None, message: str) -> bytes:

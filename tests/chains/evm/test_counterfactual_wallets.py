@@ -44,7 +44,7 @@ CREATE = "3660006000376000366000" + "6000f5"
 def read(node: Node) -> EvmReader:
     endpoints = NodeQuorum([node.url], 8453)
     endpoints.check()
-    return EvmReader(endpoints, Acceptance("finalized"))
+    return EvmReader(endpoints, [Acceptance("finalized")])
 
 
 def creation(runtime: str) -> bytes:

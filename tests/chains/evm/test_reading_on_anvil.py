@@ -31,7 +31,7 @@ def read(node: Node) -> EvmReader:
     urls = [node.url, node.url + "/?two", node.url + "/?three"]  # three names of one node
     endpoints = NodeQuorum(urls, 8453)
     endpoints.check()
-    return EvmReader(endpoints, Acceptance("finalized"))
+    return EvmReader(endpoints, [Acceptance("finalized")])
 
 
 def sent(deployed: Deployed, token: str, recipient: str, amount: int) -> str:
@@ -52,7 +52,7 @@ def test_heads_follow_the_node_and_its_final_tag(node: Node, read: EvmReader) ->
     for block in (heads.latest, heads.final):
         assert read.block(block.number) == block
     assert read.block(heads.latest.number + 1) is None
-    deep = EvmReader(NodeQuorum([node.url], 8453), Acceptance(None, 5)).heads()
+    deep = EvmReader(NodeQuorum([node.url], 8453), [Acceptance(None, 5)]).heads()
     assert deep.latest.number - deep.final.number == 5
 
 
@@ -152,7 +152,7 @@ def test_fifty_receipts_are_verified_in_a_few_requests(
     token = deployed.token()
     deployed.mint(token, PAYER, 1_000)
     hashes = [sent(deployed, token, MERCHANT, 1) for _ in range(50)]
-    read = EvmReader(NodeQuorum([node.url], 8453), Acceptance("finalized"))
+    read = EvmReader(NodeQuorum([node.url], 8453), [Acceptance("finalized")])
     read.heads()
     send, until = HttpClient.send, list[float]()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.chains.judge import with_confirmations
+from payments_core.chains.judge import apply_acceptance
 from payments_core.chains.port import Block, Heads
 from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
@@ -106,7 +106,7 @@ def test_confirmations_put_finality_off_and_never_forward(
     latest: int, depth: int, confirmations: int
 ) -> None:
     heads = Heads(Block(latest, "0xl"), Block(max(0, latest - depth), "0xf"))
-    after = with_confirmations(heads, confirmations)
+    after = apply_acceptance(heads, None, confirmations)
     assert after.latest == heads.latest
     assert after.final.number == min(heads.final.number, latest - confirmations)
     if after.final.number == heads.final.number:

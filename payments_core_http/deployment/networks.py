@@ -1,0 +1,117 @@
+"""The registry of a deployment: the shipped networks, and those of its configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from payments_core.errors import FieldError, ValidationFailed
+from payments_core.networks import (
+    ETHER,
+    READABLE_USDC,
+    Acceptance,
+    Asset,
+    FeePolicy,
+    NativeCurrency,
+    Network,
+    Networks,
+    shipped_networks,
+)
+from payments_core_http.deployment.configuration import (
+    Configuration,
+    NetworkSettings,
+    TokenSettings,
+)
+from payments_core_http.deployment.loader import ConfigurationRefused
+
+_SOURCE = "of its networks"
+
+
+def build_networks(configuration: Configuration) -> Networks:
+    """The registry. Raises ConfigurationRefused with every fault by its path."""
+    shipped = shipped_networks()
+    changed: list[Network] = []
+    faults: list[FieldError] = []
+    for number, given in configuration.networks.items():
+        try:
+            changed.append(_merge_network(int(number), shipped.get(int(number)), given))
+        except _BadTable as error:
+            faults.append(error.fault)
+    try:
+        networks = shipped.merge(*changed)
+    except ValidationFailed as failure:
+        faults += failure.fields
+    if not faults:
+        faults += _find_chain_faults(configuration, networks)
+    if faults:
+        raise ConfigurationRefused(_SOURCE, tuple(faults))
+    return networks
+
+
+def _find_chain_faults(configuration: Configuration, networks: Networks) -> list[FieldError]:
+    """Chains that no network describes, and testnets in production."""
+    faults = []
+    for number, chain in configuration.chains.items():
+        network = networks.get(int(number))
+        is_read_only = any(url.startswith(tuple(READABLE_USDC)) for url in chain.urls)
+        if network is None and not is_read_only:
+            message = f"is not a known network: describe it in networks.{number}"
+            faults.append(FieldError(f"chains.{number}", message))
+        elif network is not None and network.is_testnet and configuration.mode == "production":
+            message = f"is the testnet {network.name}: its money has no value"
+            faults.append(FieldError(f"chains.{number}", message))
+    return faults
+
+
+class _BadTable(Exception):
+    """A table of a network whose values do not fit together."""
+
+    def __init__(self, path: str, error: ValueError) -> None:
+        super().__init__(path)
+        self.fault = FieldError(path, f"cannot be used: {error}")
+
+
+def _merge_network(chain_id: int, known: Network | None, given: NetworkSettings) -> Network:
+    """The network with what the configuration says of it. Raises _BadTable."""
+    path = f"networks.{chain_id}"
+    known = known or Network(
+        chain_id=chain_id, name="", tokens=(), rpc_url="", explorer_url="", native_currency=ETHER
+    )
+    tokens = (*_make_assets(chain_id, given.tokens), *known.tokens)
+    credited = {token.address.lower() for token in tokens}
+    watched = (*_make_assets(chain_id, given.watch_list), *known.watch_list)
+    values: dict[str, Any] = {
+        "name": given.name,
+        "chain_type": given.chain_type,
+        "rpc_url": given.rpc_url,
+        "explorer_url": given.explorer_url,
+        "is_testnet": given.is_testnet,
+    }
+    if given.native_currency is not None:
+        values["native_currency"] = NativeCurrency(**attrs.asdict(given.native_currency))
+    if given.fees is not None:
+        values["fees"] = _make(f"{path}.fees", FeePolicy, given.fees)
+    if given.acceptance:
+        values["acceptance"] = tuple(
+            _make(f"{path}.acceptance[{place}]", Acceptance, row)
+            for place, row in enumerate(given.acceptance)
+        )
+        values["acceptance_source"] = "the configuration"
+    return attrs.evolve(
+        known,
+        tokens=tokens,
+        watch_list=tuple(token for token in watched if token.address.lower() not in credited),
+        **{name: value for name, value in values.items() if value is not None},
+    )
+
+
+def _make_assets(chain_id: int, given: tuple[TokenSettings, ...]) -> tuple[Asset, ...]:
+    return tuple(Asset(chain_id, one.symbol, one.address, one.decimals) for one in given)
+
+
+def _make(path: str, kind: Any, given: Any) -> Any:
+    try:
+        return kind(**attrs.asdict(given))
+    except ValueError as error:
+        raise _BadTable(path, error) from error
