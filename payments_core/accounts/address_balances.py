@@ -32,7 +32,11 @@ from payments_core.tenants.authorization import Authority
 
 @attrs.frozen
 class AddressBalance:
-    """An address's balance of an asset, at the newest final block."""
+    """An address's balance of an asset, at the newest final block.
+
+    >>> shop.legacy.read_balance("evm", vault.address).asset.symbol
+    'USDC'
+    """
 
     __repr__ = brief_repr
 
@@ -59,6 +63,10 @@ class AddressHoldings:
     """An address's balances on the chains of its type; `total_usd_cents` of all with a price.
 
     The total is rounded once: it may be more than the sum of the values.
+
+    >>> held = shop.legacy.read_balances(vault.address)
+    >>> [one.balance.asset.chain_id for one in held.balances]
+    [8453]
     """
 
     __repr__ = brief_repr

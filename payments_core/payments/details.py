@@ -29,6 +29,10 @@ class OptionDetails:
 
     `pending_amount` is the amount seen on its way to the Payment, by any option, that is not
     yet final.
+
+    >>> offered = visitor.public_options.create(payment.id, method="direct")
+    >>> offered.option.method, offered.operation
+    ('direct', None)
     """
 
     __repr__ = brief_repr
@@ -45,6 +49,10 @@ class PaymentDetails:
     """A Payment with its options, receipts and refunds.
 
     `client_secret` and `payment_url` only at its creation.
+
+    >>> details = shop.payments.read(paid.id)
+    >>> details.payment.status, len(details.receipts)
+    ('succeeded', 1)
     """
 
     __repr__ = brief_repr

@@ -218,6 +218,14 @@ class Payment(Record):
     the field. A Payment with a `route` is released to a router, which pays the `destination` in
     another asset. `quote_id` is that of the quote that it carries out. `misdirected` counts the
     receipts of funds that are held at the escrow and do not count.
+
+    >>> paid = shop.payments.read(paid.id).payment
+    >>> paid
+    Payment(id='payment_...', status='succeeded', ...)
+    >>> [entry.status for entry in paid.timeline]
+    ['awaiting_payment', 'processing', 'accepted', 'executing', 'succeeded']
+    >>> paid.amount, paid.amount_atomic
+    ('25.00', 25000000)
     """
 
     collection: ClassVar[Collection] = Collection(

@@ -36,6 +36,10 @@ class NewQuote:
     `raw_amount`, in its smallest unit. The payer is an account (`user_id`) or a wallet
     (`source_address`). Without `source_chain_id` it is the payer's preferred chain, without
     `destination_chain_id` or `destination_token` the recipient's preference, else USDC on Base.
+
+    >>> new = NewQuote(amount="5.00", user_id=eve.id, destination=ToAccount(account_id=bob.id))
+    >>> shop.legacy.create_quote(new, idempotency_key="quote-2").quote.rate
+    '1'
     """
 
     __repr__ = brief_repr

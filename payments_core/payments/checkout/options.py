@@ -66,7 +66,11 @@ from payments_core.validation.fields import Address, AssetSymbol, ChainId, Trans
 
 @attrs.frozen
 class CheckoutMethod:
-    """A payment method of one Payment, and whether it is available here."""
+    """A payment method of one Payment, and whether it is available here.
+
+    >>> [one.method for one in visitor.public_payments.list_methods(payment.id) if one.available]
+    ['direct']
+    """
 
     __repr__ = brief_repr
 
