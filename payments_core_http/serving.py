@@ -30,7 +30,7 @@ from payments_core_http.errors import (
 from payments_core_http.server.hosting import MAX_HEADER_BYTES, HostedApp, Refusal
 from payments_core_http.server.server import Server
 from payments_core_http.server.thread_pool import ThreadPool
-from payments_core_http.wire.request_body import MAX_BODY_BYTES
+from payments_core_http.wire.limits import MAX_BODY_BYTES
 
 MAX_RECEIVED_BYTES = 2 * MAX_BODY_BYTES
 """Up to here the application reads and refuses a body that is too large."""

@@ -20,6 +20,7 @@ from payments_core.money import ZERO, Atomic, Money, atomic
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.fees import compute_fee
 from payments_core.payments.journal.record import JournalBalances
+from payments_core.payments.tolerance import compute_required
 from payments_core.storage.records import Collection, Document, Index, Lookup, Record
 
 Intent = Literal["receive", "send", "collect"]
@@ -345,7 +346,7 @@ class Payment(Record):
     @property
     def required_atomic(self) -> int:
         """The atomic amount from which the Payment counts as covered."""
-        return self.amount_atomic - self.amount_atomic * self.tolerance_bps // 10_000
+        return compute_required(self.amount_atomic, self.tolerance_bps)
 
     @property
     def remaining(self) -> Money:

@@ -44,16 +44,14 @@ from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle, submissions
 from payments_core.payments.options.creation import new_public_option, offers_same
+from payments_core.payments.options.limits import require_option_capacity
 from payments_core.payments.options.methods import METHODS
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.paying.selection import (
     require_no_pending_submission,
     supersede_selected,
 )
-from payments_core.payments.paying.vault_options import (
-    require_option_capacity,
-    require_same_asset,
-)
+from payments_core.payments.paying.vault_options import require_same_asset
 from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
