@@ -78,13 +78,13 @@ def build_server(
 
 @attrs.frozen
 class Refusals:
-    """Our answers to requests that the application does not see."""
+    """Our responses to requests that the application does not see."""
 
     _identifiers: Identifiers
     _api_version: str
 
     def make(self, status: int) -> Refusal:
-        """The answer with this status, or 500 if it is not one of a client's mistakes."""
+        """The response with this status, or 500 if it is not one of a client's mistakes."""
         error = _REFUSALS.get(status, InternalError())
         request_id = self._identifiers.new("req")
         headers = [
