@@ -34,6 +34,7 @@ from payments_core.evolve import evolve
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.details import (
     OptionDetails,
+    load_option,
     load_option_details,
     load_receipts,
     lock_option,
@@ -56,6 +57,7 @@ from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
 from payments_core.payments.tracking.attribution import HINT_TTL_MS
+from payments_core.storage.damaged_records import lock_readable
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -138,7 +140,7 @@ class PublicOptions:
             if method not in payment.allowed_methods or not METHODS[method].is_active:
                 raise CapabilityNotActive(method)
             _require_no_pending_funds(tx, payment, "create option", now=now)
-            same = _find_same_offer(tx, payment, method, payer)
+            same = _find_same_offer(tx, authority.partition, payment, method, payer)
             if same is not None:
                 own = tuple(receipt for receipt in receipts if receipt.option_id == same.id)
                 return Decision(OptionDetails(payment, same, None, own, pending_amount))
@@ -159,13 +161,11 @@ class PublicOptions:
             payment = snapshot.get(Payment, payment_id)
             if payment is None:
                 raise NotFound("payment")
-            if option_id not in payment.option_ids:
+            option = load_option(snapshot, payment, option_id)
+            if not option.is_public:
                 raise NotFound("payment option")
             receipts = load_receipts(snapshot, payment_id)
-            item = load_option_details(snapshot, payment, option_id, receipts)
-            if not item.option.is_public:
-                raise NotFound("payment option")
-            return item
+            return load_option_details(snapshot, payment, option, receipts)
 
         return self._storage.read(authority.partition, load)
 
@@ -273,12 +273,17 @@ def _lock_option(tx: Transaction, payment_id: str, option_id: str) -> tuple[Paym
 
 
 def _find_same_offer(
-    tx: Transaction, payment: Payment, method: PaymentMethod, payer_address: str | None
+    tx: Transaction,
+    partition: str,
+    payment: Payment,
+    method: PaymentMethod,
+    payer_address: str | None,
 ) -> PaymentOption | None:
     """The option, locked, that offers the same as a new one would; None if there is none."""
-    options = (lock_option(tx, id) for id in payment.option_ids)
+    options = lock_readable(tx, partition, PaymentOption, payment.option_ids)
+    known = (options[id] for id in payment.option_ids if id in options)
     return next(
-        (option for option in options if offers_same(option, payment, method, payer_address)), None
+        (option for option in known if offers_same(option, payment, method, payer_address)), None
     )
 
 

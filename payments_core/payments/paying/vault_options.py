@@ -28,6 +28,7 @@ from payments_core.errors import (
 from payments_core.evolve import evolve
 from payments_core.payments.details import (
     OptionDetails,
+    load_option,
     load_option_details,
     load_receipts,
     lock_option,
@@ -125,7 +126,9 @@ class VaultOptions:
                 authority.partition,
                 PaymentOption,
                 payment.option_ids,
-                lambda id: load_option_details(snapshot, payment, id, find_receipts()),
+                lambda id: load_option_details(
+                    snapshot, payment, load_option(snapshot, payment, id), find_receipts()
+                ),
             )
             return tuple(
                 item for item in options if item.option.payer_account_id == authority.account_id
@@ -173,13 +176,11 @@ class VaultOptions:
     def _get_own(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
         def load(snapshot: Snapshot) -> OptionDetails:
             payment = _load_payment(snapshot, payment_id)
-            if option_id not in payment.option_ids:
+            option = load_option(snapshot, payment, option_id)
+            if option.payer_account_id != authority.account_id:
                 raise NotFound("payment option")
             receipts = load_receipts(snapshot, payment_id)
-            item = load_option_details(snapshot, payment, option_id, receipts)
-            if item.option.payer_account_id != authority.account_id:
-                raise NotFound("payment option")
-            return item
+            return load_option_details(snapshot, payment, option, receipts)
 
         return self._storage.read(authority.partition, load)
 
