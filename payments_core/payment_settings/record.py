@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import attrs
 
@@ -21,7 +21,7 @@ from payments_core.storage.reads import Get
 from payments_core.storage.records import Collection, Record
 
 PaymentMethod = Literal["vault", "direct", "routing", "hosted_onramp"]
-PAYMENT_METHODS: tuple[PaymentMethod, ...] = ("vault", "direct", "routing", "hosted_onramp")
+PAYMENT_METHODS: tuple[PaymentMethod, ...] = get_args(PaymentMethod)
 """The methods to pay a Payment."""
 
 SETTINGS_ID = "payment_settings"

@@ -17,6 +17,7 @@ from payments_core.errors import AmountOutOfRange, UnsupportedAsset, ValidationF
 from payments_core.money import MAX_ATOMIC
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.destinations import DestinationRequest
+from payments_core.payments.options.methods import METHODS
 from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId
 
@@ -78,7 +79,12 @@ class Exchange:
     @property
     def methods(self) -> tuple[PaymentMethod, ...]:
         """The payment methods: a payer with an account may also pay from its vault."""
-        return ("direct",) if self.payer_account_id is None else ("vault", "direct")
+        is_account = self.payer_account_id is not None
+        return tuple(
+            method.name
+            for method in METHODS.values()
+            if method.pays_escrow or (is_account and method.execution == "vault_authorization")
+        )
 
 
 def require_one_payer_and_amount(new: NewQuote) -> None:
