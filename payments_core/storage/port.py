@@ -176,7 +176,11 @@ class Snapshot(Protocol):
         after: Position | None = None,
         limit: int,
     ) -> int:
-        """How many records `find` would return, damaged ones included: at most `limit`."""
+        """How many records a page of `find` would have: at most `limit`.
+
+        A damaged row counts where the adapter counts rows without reading them, and not elsewhere:
+        the number is for display, and never for decisions about money.
+        """
 
     def read_ahead(self, *reads: Read) -> None:
         """Announce queries, so that the adapter may wait once for all of them.
