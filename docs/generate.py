@@ -25,8 +25,8 @@ from docs import (
     public_interface,
     python_reference,
     rooms,
-    wire_answers,
     wire_bodies,
+    wire_responses,
 )
 from docs.markdown import code, table
 from payments_core.accounts.bank_accounts.lifecycle import BANK_ACCOUNT
@@ -169,7 +169,7 @@ def events() -> str:
         titles.append(family)
         parts += [
             f"## {title}",
-            table(wire_answers.HEAD, wire_answers.rows_of_payload(members[0].name)),
+            table(wire_responses.HEAD, wire_responses.rows_of_payload(members[0].name)),
             table(
                 ("Event", "Sent", "Meaning"),
                 (
@@ -184,11 +184,11 @@ def events() -> str:
 
 
 def routes() -> str:
-    """Every route by its resource: its credential, what it needs, and what it answers."""
+    """Every route by its resource: its credential, what it needs, and what it returns."""
     parts = [
         "# Routes",
         "The page about [bodies](bodies.md) describes the fields that each route accepts.\n"
-        "Every answer, including an error, has the headers `X-Request-Id` and `Service-Version`.",
+        "Every response, including an error, has the headers `X-Request-Id` and `Service-Version`.",
         "Any route may also return these [errors](errors.md), which are about the request itself,"
         f" its credential or the service: {', '.join(errors_of_all())}.",
         table(("Request header", "What it is"), HEADERS.items()),
@@ -199,7 +199,7 @@ def routes() -> str:
 
 
 def errors_of_all() -> list[str]:
-    """The codes that the pipeline answers on every route."""
+    """The codes that the pipeline returns on every route."""
     own = {error.code for route in (*ROUTES, *dashboard.ROUTES) for error in route.errors}
     own -= {ClientTokenExpired.code}  # the exchange names it, and every client token expires
     return [code(kind.code) for kind in error_kinds() if kind.code not in own]
@@ -214,7 +214,7 @@ def route_row(route: Route) -> tuple[str, ...]:
         + (", or that and the Payment's secret" * route.may_have_payment_secret),
         needs(route),
         route.idempotency if route.idempotency == "required" else "",
-        f"{route.success} {wire_answers.links_of(route)}".rstrip(),
+        f"{route.success} {wire_responses.links_of(route)}".rstrip(),
         ", ".join(code(error.code) for error in route.errors),
     )
 
@@ -259,8 +259,8 @@ def error_codes() -> str:
             "`details` contains the facts of the error, and always `requestId`.\n"
             "`details.docUrl` is the URL of the page about the error: below `/docs/errors` of the"
             " deployment, or in the operator's own documentation.\n"
-            "The legacy interface answers `{success: false, error, code, requestId}` with the same"
-            " statuses and codes; `error` is the message.",
+            "The legacy interface responds with `{success: false, error, code, requestId}` and the"
+            " same statuses and codes; `error` is the message.",
             table(
                 ("Status", "Code", "Meaning", "Details"),
                 (
@@ -312,13 +312,13 @@ def leaves(kind: type[PaymentsError]) -> list[type[PaymentsError]]:
     return found or [kind]
 
 
-ROUTE_HEAD = ("Route", "Purpose", "Credential", "Needs", "Key", "Answers", "Own errors")
+ROUTE_HEAD = ("Route", "Purpose", "Credential", "Needs", "Key", "Response", "Own errors")
 
 HEADERS = {
     "`Idempotency-Key`": "1 to 256 printable ASCII characters. The service keeps it for 30 days;"
     " for public creation, one hour. Every `POST`, `PUT` and `PATCH` of v2 with a key or a client"
     " token accepts the header, and so do the routes of v1 that change something. *required* marks"
-    " the routes that need it. The same request with the same key gets the same answer, with"
+    " the routes that need it. The same request with the same key gets the same response, with"
     " `Idempotent-Replayed: true`.",
     "`Service-Version`": "The date of the contract that your program was written for. It must be"
     " the date to which your credential is bound. You may omit the header.",
@@ -448,7 +448,7 @@ SUBJECTS: dict[Subject, str] = {
 PAGES: dict[str, Callable[[], str]] = {
     "routes.md": routes,
     "bodies.md": bodies,
-    "answers.md": wire_answers.page,
+    "responses.md": wire_responses.page,
     "errors.md": error_codes,
     "state-machines.md": state_machines,
     "events.md": events,

@@ -4,8 +4,8 @@
     python -m docs.openapi_compatibility --dates         list the versions
 
 A dated contract changes only by additions (interface "Versioning" 7): new routes, new optional
-fields of bodies, new fields of answers, new events and new error codes. All else is named here.
-Requests may become wider and answers narrower, never the other way round.
+fields of bodies, new fields of responses, new events and new error codes. All else is named here.
+Requests may become wider and responses narrower, never the other way round.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _JSON = "application/json"
 
 def additive(old: Document, new: Document) -> list[str]:
     """A sentence for each change that is not an addition; an empty list if all are."""
-    requests = Containment(old, new, answers=False)
-    answers = Containment(new, old, answers=True)
-    return list(_Comparison(old, new, requests, answers).changes())
+    requests = Containment(old, new, responses=False)
+    responses = Containment(new, old, responses=True)
+    return list(_Comparison(old, new, requests, responses).changes())
 
 
 @attrs.frozen
@@ -40,7 +40,7 @@ class _Comparison:
     old: Document
     new: Document
     requests: Containment
-    answers: Containment
+    responses: Containment
 
     def changes(self) -> Iterator[str]:
         """Every breaking change, in the order of the older document."""
@@ -126,7 +126,7 @@ class _Comparison:
         ):
             yield f"{where}: {path} has another default"
 
-    # Answers
+    # Responses
 
     def _responses(self, old: Schema, new: Schema) -> Iterator[str]:
         for status, given in old.items():
@@ -152,7 +152,7 @@ class _Comparison:
             before, after = resolved(header, self.old), resolved(other, self.new)
             if before["required"] and not after["required"]:
                 yield f"{status}: the header {name} need not be there"
-            for misfit in self.answers.misfits(after["schema"], before["schema"], name):
+            for misfit in self.responses.misfits(after["schema"], before["schema"], name):
                 yield f"{status}: the header {misfit}"
 
     def _codes(self, old: Schema, new: Schema, status: str) -> Iterator[str]:
@@ -161,14 +161,14 @@ class _Comparison:
             if code not in after:
                 yield f"{status}: the code {code} is gone"
                 continue
-            for misfit in self.answers.misfits(after[code], schema):
+            for misfit in self.responses.misfits(after[code], schema):
                 yield f"{status} {code}: {misfit}"
 
     def _answer(self, old: Schema, new: Schema, where: str) -> Iterator[str]:
         if "content" not in new:
-            yield f"{where}: the answer has no body any more"
+            yield f"{where}: the response has no body any more"
             return
-        for misfit in self.answers.misfits(_schema(new), _schema(old)):
+        for misfit in self.responses.misfits(_schema(new), _schema(old)):
             yield f"{where}: {misfit}"
 
     def _event(self, old: Schema, new: Schema) -> Iterator[str]:

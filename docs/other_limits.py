@@ -14,8 +14,8 @@ from payments_core.engine.events import MAX_PAYLOAD_BYTES
 from payments_core.engine.idempotency.record import PUBLIC_RETENTION_MS, RETENTION_MS
 from payments_core.payment_settings import validation as settings
 from payments_core.payments.options.lifecycle import ACTION_TTL_MS
+from payments_core.payments.options.limits import MAX_OPTIONS, MAX_OPTIONS_OF_ALL
 from payments_core.payments.options.submissions import MAX_SUBMISSIONS
-from payments_core.payments.paying.vault_options import MAX_OPTIONS, MAX_OPTIONS_OF_ALL
 from payments_core.payments.refunding.operations import MAX_PENDING_REFUNDS
 from payments_core.payments.refunds.plans import MAX_LEGS
 from payments_core.quotes.record import QUOTE_LIFETIME_MS
@@ -32,9 +32,8 @@ from payments_core.webhooks.retry_schedule import MAX_RETRY_DELAY_MS
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import MAX_RESPONSE_BODY_BYTES
 from payments_core_http.v2.sandbox import bodies as sandbox
-from payments_core_http.wire.json_text import MAX_DEPTH
+from payments_core_http.wire.limits import MAX_BODY_BYTES, MAX_DEPTH
 from payments_core_http.wire.query import DEFAULT_LIMIT, PageQuery
-from payments_core_http.wire.request_body import MAX_BODY_BYTES
 
 _HEAD = ("What", "Limit")
 _UNITS = ((DAY, "days"), (HOUR, "hours"), (MINUTE, "minutes"), (SECOND, "seconds"))

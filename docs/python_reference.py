@@ -52,6 +52,47 @@ METADATA_RULE = (
     f"and {metadata.MAX_DEPTH} levels"
 )
 
+SHOP = """\
+>>> from payments_core import *
+>>> storage = open_storage("memory:")
+>>> storage.migrate()
+>>> service = PaymentsService(storage, KeyRing.parse(KeyRing.generate()))
+>>> app = service.tenants.create_app("Shop", "shop")
+>>> shop = service.environment(app.environments["sandbox"])  # as the program itself
+>>> new = NewAccount(external_user_id="bob", subject_type="individual", username="bob")
+>>> bob = shop.accounts.create(new).account
+>>> new = NewAccount(external_user_id="eve", subject_type="individual")
+>>> eve = shop.accounts.create(new).account
+>>> vault = shop.vaults.provision(eve.id, 8453).vault
+>>> funded = shop.sandbox.fund(eve.id, 8453, "USDC", "100.00")
+>>> decided = shop.sandbox.decide_kyc(bob.id, "approved")
+>>> activated = shop.bank_accounts.activate(bob.id, "us_bank_payout")
+>>> order = NewPayment(amount="25.00", destination=ToAccount(external_user_id="bob"))
+>>> payment = shop.payments.receive(order).payment  # nobody has paid it
+>>> paid = shop.payments.receive(order).payment
+>>> sent = shop.sandbox.transfer(8453, "USDC", "25.00", to=paid.escrow_address)
+>>> advanced = shop.sandbox.advance_clock(61)  # so that it reaches bob
+>>> key, secret = service.tenants.create_key(shop.authority.partition, "standard", "web")
+>>> environment, key = service.tenants.authenticate(app.id, secret, mode="sandbox")
+>>> rights = {"environment": environment, "api_version": environment.api_version}
+>>> requirement = Requirement("server")
+>>> server = service.acting_as(Authority(requirement=requirement, key=key, **rights))
+>>> token = server.client_sessions.create(
+...     external_user_id="eve", permissions=("payments:write", "vault_payments:write")
+... ).token
+>>> access = service.client_tokens.exchange(token, mode="sandbox").access_token
+>>> environment, session = service.client_tokens.authenticate(access, mode="sandbox")
+>>> requirement = Requirement("client", permissions=("vault_payments:write",))
+>>> browser = service.acting_as(Authority(requirement=requirement, session=session, **rights))
+>>> code = shop.payments.build_url(payment).rpartition("/")[2]
+>>> link = service.checkout.exchange_link(code, mode="sandbox")
+>>> requirement = Requirement("payer")
+>>> visitor = service.acting_as(
+...     Authority(requirement=requirement, payment_id=link.payment_id, **rights)
+... )
+"""
+"""The shop of the examples in docstrings, which run in the order of the page."""
+
 LONG = 80
 _IDENTIFIER = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
 _UNREPEATABLE = re.compile(r" at 0x|<built-in|<function")
@@ -85,8 +126,11 @@ def _parts() -> Iterator[str]:
         "- An operation with an `idempotency_key` runs once for it, and returns the same"
         " result again, for 30 days unless the settings say otherwise. The same key with other"
         " arguments raises `IdempotencyConflict`.\n"
-        "- A list returns a `Page`: `after` takes the `next` of the previous page."
+        "- A list returns a `Page`: `after` takes the `next` of the previous page.\n"
+        "- Each class that an operation takes or returns has an example, which `help` shows too."
+        " The examples share this shop, in memory and on simulated chains:"
     )
+    yield f"```pycon\n{SHOP}```"
     for name in payments_core.__all__:
         if name in GROUPS:
             yield f"## {GROUPS[name]}"
@@ -125,28 +169,35 @@ def _error_facts(kind: type[PaymentsError]) -> Iterator[str]:
         yield f"Code: {code(kind.code)}." + (f"\nMessage: {code(sentence)}" if sentence else "")
 
 
+def list_resources() -> dict[str, Mapping[str, type]]:
+    """The classes of resources by their attribute, those of the service and of an environment."""
+    hints = typing.get_type_hints(PaymentsService)
+    shown = vars(Resources).items()
+    return {
+        "Its own resources:": {f"service.{name}": hints[name] for name in OF_THE_SERVICE},
+        "The resources of `shop = service.environment(id)`:": {
+            f"shop.{name}": one.kind for name, one in shown if isinstance(one, Shown)
+        },
+    }
+
+
 def _resources() -> Iterator[str]:
     """The resources of the service and of an environment, each with its methods."""
-    hints = typing.get_type_hints(PaymentsService)
-    own = {f"service.{name}": hints[name] for name in OF_THE_SERVICE}
-    shown = vars(Resources).items()
-    bound = {f"shop.{name}": one.kind for name, one in shown if isinstance(one, Shown)}
-    for sentence, found in (
-        ("Its own resources:", own),
-        ("The resources of `shop = service.environment(id)`:", bound),
-    ):
+    listed = list_resources()
+    for sentence, found in listed.items():
         yield sentence
         yield table(
             ("Attribute", "What it is for"),
             (
-                (f"[{code(name)}](#{name.replace('.', '')})", _text(kind))
+                (f"[{code(name)}](#{name.replace('.', '')})", _text(kind, with_example=False))
                 for name, kind in found.items()
             ),
         )
-    for name, kind in {**own, **bound}.items():
-        yield f"### {name}"
-        yield _text(kind)
-        yield from _methods(kind)
+    for found in listed.values():
+        for name, kind in found.items():
+            yield f"### {name}"
+            yield _text(kind)
+            yield from _methods(kind)
 
 
 def _fields(kind: type) -> Iterator[str]:
@@ -338,8 +389,11 @@ def _shown(value: Any) -> str:
     return "…" if _UNREPEATABLE.search(text) else text
 
 
-def _text(value: Any) -> str:
-    """A docstring, a line for each paragraph."""
-    text = inspect.getdoc(value) or ""
+def _text(value: Any, *, with_example: bool = True) -> str:
+    """A docstring: a line for each paragraph, and its example as a block."""
+    text, prompt, example = (inspect.getdoc(value) or "").partition("\n\n>>> ")
     text = _IDENTIFIER.sub(lambda match: _ERROR_NAMES.get(match[0], match[0]), text)
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    if prompt and with_example:
+        paragraphs.append(f"```pycon\n>>> {example}\n```")
+    return "\n\n".join(paragraphs)

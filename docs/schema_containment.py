@@ -36,13 +36,13 @@ class Misfit:
 class Containment:
     """Compares schemas of two documents, whose references each follows in its own.
 
-    With `answers`, a field that the inner schema no longer names is a misfit too: its readers
+    With `responses`, a field that the inner schema no longer names is a misfit too: its readers
     would miss it.
     """
 
     inner_document: Mapping[str, Any]
     outer_document: Mapping[str, Any]
-    answers: bool
+    responses: bool
     _underway: set[tuple[str, str]] = attrs.field(init=False, factory=set)
     _fitting: set[tuple[str, str]] = attrs.field(init=False, factory=set)
     _assumed: int = attrs.field(init=False, default=0)
@@ -139,7 +139,7 @@ class Containment:
             for name in outer.get("required", ())
             if name not in inner.get("required", ())
         ]
-        if self.answers:
+        if self.responses:
             found += [Misfit(_joined(path, name), "is gone") for name in others if name not in mine]
         further = outer.get("additionalProperties", True)
         for name, schema in mine.items():

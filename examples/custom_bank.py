@@ -38,10 +38,10 @@ CREATE TABLE IF NOT EXISTS reviews (
     kind TEXT, key TEXT, digest TEXT, status TEXT DEFAULT 'pending', PRIMARY KEY (kind, key));
 CREATE TABLE IF NOT EXISTS payouts (
     key TEXT PRIMARY KEY, digest TEXT, status TEXT DEFAULT 'submitted', rail TEXT,
-    amount_cents INTEGER, submitted_at INTEGER, settles_on TEXT, settled_at INTEGER,
-    returned_at INTEGER, return_code TEXT);
+    amount_cents INTEGER, submitted_at_ms INTEGER, settles_on TEXT, settled_at_ms INTEGER,
+    returned_at_ms INTEGER, return_code TEXT);
 CREATE TABLE IF NOT EXISTS notices (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, payout_key TEXT, status TEXT, occurred_at INTEGER);
+    id INTEGER PRIMARY KEY AUTOINCREMENT, payout_key TEXT, status TEXT, occurred_at_ms INTEGER);
 """
 PAYOUT = "SELECT * FROM payouts WHERE key = ?"
 MAX_WAIT_S = 10.0
@@ -93,7 +93,8 @@ class FileBank:
                plan_settlement(service, now).on.isoformat())  # fmt: skip
         with self._begin() as rows:  # one transaction: create it unless it exists
             rows.execute("INSERT OR IGNORE INTO payouts (key, digest, rail, amount_cents,"
-                         " submitted_at, settles_on) VALUES (?, ?, ?, ?, ?, ?)", row)  # fmt: skip
+                         " submitted_at_ms, settles_on)"
+                         " VALUES (?, ?, ?, ?, ?, ?)", row)  # fmt: skip
             return self._payout(rows, order.key, _digest(order))
 
     def find_payout(self, key: str) -> BankPayout | None:
@@ -120,13 +121,13 @@ class FileBank:
 
     def move(self, key: str, status: str, code: str | None = None) -> None:
         """Settle or return a payout; its notice is of the same transaction."""
-        column = "settled_at" if status == "settled" else "returned_at"
+        column = "settled_at_ms" if status == "settled" else "returned_at_ms"
         now = self._clock.now()
         with self._begin() as rows:
             rows.execute(f"UPDATE payouts SET status = ?, return_code = ?, {column} = ?"
                          " WHERE key = ?", [status, code, now, key])  # fmt: skip
-            rows.execute("INSERT INTO notices (payout_key, status, occurred_at) VALUES (?, ?, ?)",
-                         [key, status, now])  # fmt: skip
+            rows.execute("INSERT INTO notices (payout_key, status, occurred_at_ms)"
+                         " VALUES (?, ?, ?)", [key, status, now])  # fmt: skip
 
     def _ask(self, kind: str, key: str, request: Any) -> BankReview:
         with self._begin() as rows:

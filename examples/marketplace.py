@@ -11,7 +11,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from payments_core_http.client import AccountClient, AccountDestination, Client
-from payments_core_http.client.answers import CreatedPayment, Payment
+from payments_core_http.client.responses import CreatedPayment, Payment
 from payments_core_http.testing import open_sandbox
 
 BASE, USDC = 8453, "USDC"

@@ -11,8 +11,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from payments_core_http.client import AccountDestination, Client
-from payments_core_http.client.answers import Mandate, Payment
 from payments_core_http.client.codes import PolicyDenied
+from payments_core_http.client.responses import Mandate, Payment
 from payments_core_http.testing import open_sandbox
 
 BASE = 8453

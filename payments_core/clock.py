@@ -24,6 +24,9 @@ DAY = 24 * HOUR
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MILLISECOND = timedelta(milliseconds=1)
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+_LATEST = datetime.max.replace(tzinfo=UTC) - 2 * _MILLISECOND
+"""As `parse_bound` may add a millisecond."""
 _FINER_DIGITS = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
 
 MAX_CLOCK_SKEW_MS = 2_500
@@ -161,4 +164,6 @@ def _parse_microseconds(text: str) -> int:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("the time needs a time zone, for example Z")
+    if not _EARLIEST <= moment <= _LATEST:
+        raise ValueError("the time is outside of the years 1 to 9999 in UTC")
     return (moment - _EPOCH) // _MICROSECOND

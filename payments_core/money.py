@@ -42,7 +42,11 @@ def atomic(value: int) -> Atomic:
 
 @attrs.frozen
 class Money:
-    """An amount with its asset (`chainId/symbol`); amounts of two assets cannot be added."""
+    """An amount with its asset (`chainId/symbol`); amounts of two assets cannot be added.
+
+    >>> payment.remaining
+    Money(amount_atomic=25000000, asset_id='8453/USDC')
+    """
 
     amount_atomic: int
     asset_id: str

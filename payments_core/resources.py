@@ -50,7 +50,13 @@ Kind = TypeVar("Kind", bound=Resource)
 
 
 class PaymentSettings(Resource):
-    """The settings for Payments: fee, tolerance, limits, origins."""
+    """The settings for Payments: fee, tolerance, limits, origins.
+
+    >>> shop.payment_settings.read().settings_version
+    0
+    >>> shop.payment_settings.replace(PaymentTerms(tolerance_bps=50)).settings_version
+    1
+    """
 
     read: Final = bound(lambda p: p.payment_settings, payment_settings.PartnerPaymentSettings.read)
     replace: Final = bound(
@@ -59,14 +65,26 @@ class PaymentSettings(Resource):
 
 
 class ClientSessions(Resource):
-    """Tokens with which a browser acts for one account, for a limited time."""
+    """Tokens with which a browser acts for one account, for a limited time.
+
+    >>> created = server.client_sessions.create(external_user_id="eve", expires_in_s=600)
+    >>> revoked = server.client_sessions.revoke(created.session.id)
+    """
 
     create: Final = bound(lambda p: p.client_sessions, client_sessions.ClientSessions.create)
     revoke: Final = bound(lambda p: p.client_sessions, client_sessions.ClientSessions.revoke)
 
 
 class Accounts(Resource):
-    """The partner's users; each has a vault on every chain."""
+    """The partner's users; each has a vault on every chain.
+
+    >>> shop.accounts.read(bob.id).account.kyc_status
+    'approved'
+    >>> shop.accounts.find_by_payment_address("bob@shop").account.external_user_id
+    'bob'
+    >>> shop.accounts.change(bob.id, email="bob@example.com").account.email
+    'bob@example.com'
+    """
 
     create: Final = bound(lambda p: p.accounts, accounts.Accounts.create)
     list: Final = bound(lambda p: p.accounts, accounts.Accounts.list)
@@ -92,7 +110,14 @@ class Accounts(Resource):
 
 
 class Wallets(Resource):
-    """The wallets that accounts have proven to hold, and the challenges to prove it."""
+    """The wallets that accounts have proven to hold, and the challenges to prove it.
+
+    >>> address = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
+    >>> challenge = shop.wallets.create_challenge(bob.id, address, "evm")
+    >>> shop.wallets.add(bob.id, challenge.id, signature="0x" + "11" * 65)
+    Traceback (most recent call last):
+    payments_core.errors.ValidationFailed: ...
+    """
 
     add: Final = bound(lambda p: p.wallets, wallet_operations.Wallets.add)
     add_by_message: Final = bound(lambda p: p.wallets, wallet_operations.Wallets.add_by_message)
@@ -102,7 +127,12 @@ class Wallets(Resource):
 
 
 class Verifications(Resource):
-    """The identity checks of accounts, by a KYC provider."""
+    """The identity checks of accounts, by a KYC provider.
+
+    >>> started = shop.verifications.start(eve.id, idempotency_key="kyc-eve")
+    >>> shop.verifications.decide(eve.id, "approved", verification_id=started.id).status
+    'approved'
+    """
 
     start: Final = bound(lambda p: p.verifications, verifications.Verifications.start)
     list: Final = bound(lambda p: p.verifications, verifications.Verifications.list)
@@ -111,7 +141,13 @@ class Verifications(Resource):
 
 
 class BankAccounts(Resource):
-    """US bank accounts of accounts, as the bank reviews them."""
+    """US bank accounts of accounts, as the bank reviews them.
+
+    >>> shop.bank_accounts.activate(bob.id, "us_bank_payout").capability.status
+    'active'
+    >>> shop.bank_accounts.list(bob.id)
+    Page()
+    """
 
     activate: Final = bound(lambda p: p.capabilities, capabilities.Capabilities.activate)
     read_requirements: Final = bound(
@@ -122,7 +158,11 @@ class BankAccounts(Resource):
 
 
 class Onramps(Resource):
-    """Account numbers at the bank whose incoming transfers are credited as stablecoins."""
+    """Account numbers at the bank whose incoming transfers are credited as stablecoins.
+
+    >>> shop.onramps.read_requirements(bob.id).reasons
+    ('capability_not_active',)
+    """
 
     read_requirements: Final = bound(
         lambda p: p.onramp_accounts, onramps.OnrampAccounts.requirements
@@ -138,7 +178,13 @@ class Onramps(Resource):
 
 
 class Vaults(Resource):
-    """The vaults of accounts, their policies and yield settings."""
+    """The vaults of accounts, their policies and yield settings.
+
+    >>> [vault.chain_id for vault in shop.vaults.list(eve.id).records]
+    [1, 10, 137, 8453, 42161]
+    >>> shop.vaults.read_policy(eve.id, vault.id).policy.status
+    'active'
+    """
 
     list: Final = bound(lambda p: p.vault_provisioning, provisioning.VaultProvisioning.list)
     provision: Final = bound(
@@ -151,7 +197,13 @@ class Vaults(Resource):
 
 
 class Mandates(Resource):
-    """Standing approvals to collect from a vault."""
+    """Standing approvals to collect from a vault.
+
+    >>> daily = NewMandate(vault_id=vault.id, amount_per_period="10.00", period="day")
+    >>> mandate = shop.mandates.create(eve.id, daily).mandate
+    >>> shop.mandates.revoke(eve.id, mandate.id).status
+    'revoked'
+    """
 
     create: Final = bound(lambda p: p.mandates, mandates.Mandates.create)
     list: Final = bound(lambda p: p.mandates, mandates.Mandates.list)
@@ -159,7 +211,13 @@ class Mandates(Resource):
 
 
 class Deposits(Resource):
-    """Deposit addresses of accounts, and the transfers that arrived there."""
+    """Deposit addresses of accounts, and the transfers that arrived there.
+
+    >>> address = shop.deposits.issue_address(bob.id, 8453).address.address
+    >>> sent = shop.sandbox.transfer(8453, "USDC", "3.00", to=address)
+    >>> [deposit.status for deposit in shop.deposits.check(bob.id).deposits]
+    ['detected']
+    """
 
     issue_address: Final = bound(lambda p: p.deposits, deposits.Deposits.issue_address)
     list_addresses: Final = bound(lambda p: p.deposits, deposits.Deposits.list_addresses)
@@ -169,7 +227,14 @@ class Deposits(Resource):
 
 
 class Payments(Resource):
-    """Payments of every intent: received, sent and collected; their refunds and exceptions."""
+    """Payments of every intent: received, sent and collected; their refunds and exceptions.
+
+    >>> made = shop.payments.receive(order, idempotency_key="order-7")
+    >>> shop.payments.receive(order, idempotency_key="order-7") == made
+    True
+    >>> shop.payments.cancel(made.payment.id).payment.status
+    'cancelled'
+    """
 
     receive: Final = bound(lambda p: p.payments, payments.Payments.create)
     send: Final = bound(lambda p: p.sends, sends.Sends.create)
@@ -196,7 +261,13 @@ class Payments(Resource):
 
 
 class Options(Resource):
-    """The ways to pay a Payment from the payer's vault."""
+    """The ways to pay a Payment from the payer's vault.
+
+    >>> made = shop.payments.receive(order).payment
+    >>> option = browser.options.create(made.id).option
+    >>> browser.options.authorize(made.id, option.id, action_id=option.action_id).operation.status
+    'authorized'
+    """
 
     create: Final = bound(lambda p: p.vault_options, options.VaultOptions.create)
     list: Final = bound(lambda p: p.vault_options, options.VaultOptions.list)
@@ -206,7 +277,11 @@ class Options(Resource):
 
 
 class PublicPayments(Resource):
-    """A Payment as its payer sees it, and Payments that a shop's visitors create."""
+    """A Payment as its payer sees it, and Payments that a shop's visitors create.
+
+    >>> visitor.public_payments.read(payment.id).payment.status
+    'awaiting_payment'
+    """
 
     create: Final = bound(lambda p: p.public_payments, public.PublicPayments.create)
     read: Final = bound(lambda p: p.checkout, checkout.Checkout.get_payment)
@@ -217,7 +292,12 @@ class PublicPayments(Resource):
 
 
 class PublicOptions(Resource):
-    """The ways to pay a Payment without an account, and the payer's choice among them."""
+    """The ways to pay a Payment without an account, and the payer's choice among them.
+
+    >>> option = visitor.public_options.create(payment.id, method="direct").option
+    >>> visitor.public_options.select(payment.id, option.id).option.selection_status
+    'selected'
+    """
 
     create: Final = bound(lambda p: p.public_options, public_options.PublicOptions.create)
     read: Final = bound(lambda p: p.public_options, public_options.PublicOptions.get)
@@ -229,7 +309,13 @@ class PublicOptions(Resource):
 
 
 class Sessions(Resource):
-    """Payment sessions, and the one dispute that each may have."""
+    """Payment sessions, and the one dispute that each may have.
+
+    >>> shop.sessions.flag_dispute(paid.session_id, reason="not delivered").dispute.status
+    'flagged'
+    >>> shop.sessions.resolve_dispute(paid.session_id, resolution="won").dispute.status
+    'resolved'
+    """
 
     read: Final = bound(lambda p: p.disputes, disputes.Disputes.get_session)
     flag_dispute: Final = bound(lambda p: p.disputes, disputes.Disputes.flag)
@@ -237,7 +323,12 @@ class Sessions(Resource):
 
 
 class Webhooks(Resource):
-    """Webhook endpoints and their deliveries."""
+    """Webhook endpoints and their deliveries.
+
+    >>> endpoint, signing_secret = shop.webhooks.create(url="https://192.0.43.8/events")
+    >>> shop.webhooks.change(endpoint.id, EndpointChanges(status="archived")).status
+    'archived'
+    """
 
     create: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.create)
     list: Final = bound(lambda p: p.webhooks, webhooks.WebhookEndpoints.list)
@@ -254,7 +345,12 @@ class Webhooks(Resource):
 
 
 class Events(Resource):
-    """The events of the environment, and the repeated sending of events."""
+    """The events of the environment, and the repeated sending of events.
+
+    >>> [event] = shop.events.list(name="payment.succeeded").records
+    >>> shop.events.read(event.id) == event
+    True
+    """
 
     list: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.list)
     read: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.get)
@@ -266,7 +362,11 @@ class Events(Resource):
 
 
 class Requests(Resource):
-    """Recent requests to the API, as far as they are recorded."""
+    """Recent requests to the API, as far as they are recorded.
+
+    >>> shop.requests.list(lambda request: request.status >= 400, limit=10)
+    Page()
+    """
 
     list: Final = bound(lambda p: p.request_log, request_log.RequestLog.list_page)
     read: Final = bound(lambda p: p.request_log, request_log.RequestLog.get)
@@ -274,7 +374,14 @@ class Requests(Resource):
 
 class Sandbox(Resource):
     """What only a sandbox has: its clock and chains, a faucet, strangers' transfers, failures on
-    order. Raises NotFound in production, or if the deployment has a second app."""
+    order. Raises NotFound in production, or if the deployment has a second app.
+
+    >>> made = shop.payments.receive(order).payment
+    >>> sent = shop.sandbox.transfer(8453, "USDC", "25.00", to=made.escrow_address)
+    >>> advanced = shop.sandbox.advance_clock(60)
+    >>> shop.payments.read(made.id).payment.status
+    'succeeded'
+    """
 
     read: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.read)
     fund: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.fund)
@@ -291,7 +398,13 @@ class Sandbox(Resource):
 
 
 class Legacy(Resource):
-    """What only the legacy interface does: quotes, settlements, role modules, transactions."""
+    """What only the legacy interface does: quotes, settlements, role modules, transactions.
+
+    >>> asked = NewQuote(amount="5.00", user_id=eve.id, destination=ToAccount(account_id=bob.id))
+    >>> quote = shop.legacy.create_quote(asked, idempotency_key="quote-1").quote
+    >>> shop.legacy.read_quote(quote.id).payment.status
+    'awaiting_payment'
+    """
 
     create_quote: Final = bound(lambda p: p.quotes, quotes.Quotes.create)
     read_quote: Final = bound(lambda p: p.quotes, quotes.Quotes.get)
@@ -314,7 +427,12 @@ class Legacy(Resource):
 
 
 class ClientTokens(OpenResource):
-    """The tokens of client sessions, which prove a browser's access."""
+    """The tokens of client sessions, which prove a browser's access.
+
+    >>> token = server.client_sessions.create(external_user_id="eve").token
+    >>> access = service.client_tokens.exchange(token, mode="sandbox").access_token
+    >>> environment, session = service.client_tokens.authenticate(access, mode="sandbox")
+    """
 
     exchange: Final = opened(lambda p: p.client_sessions, client_sessions.ClientSessions.exchange)
     authenticate: Final = opened(
@@ -326,7 +444,12 @@ class ClientTokens(OpenResource):
 
 
 class Checkout(OpenResource):
-    """What payers prove themselves with: a link's code, or a Payment's client secret."""
+    """What payers prove themselves with: a link's code, or a Payment's client secret.
+
+    >>> code = shop.payments.build_url(payment).rpartition("/")[2]
+    >>> service.checkout.exchange_link(code, mode="sandbox").payment_id == payment.id
+    True
+    """
 
     exchange_link: Final = opened(lambda p: p.checkout, checkout.Checkout.exchange)
     read_page: Final = opened(lambda p: p.checkout, checkout.Checkout.get_page)
@@ -346,7 +469,12 @@ class Shown(Generic[Kind]):
 
 
 class Resources(Resource):
-    """Everything that one authority can do in its environment, a resource per attribute."""
+    """Everything that one authority can do in its environment, a resource per attribute.
+
+    >>> shop.payments
+    <Payments of env_...>
+    >>> endpoint = shop.on_event("ship", print, subscribed_events=("payment.succeeded",))
+    """
 
     payment_settings: Final = Shown(PaymentSettings)
     client_sessions: Final = Shown(ClientSessions)

@@ -61,6 +61,11 @@ class PaymentsService:
     Raises ValidationFailed for an object of the wrong kind, and TypeError for one with an
     asynchronous method of its port: nothing here awaits.
     The worker of a mode is made by `worker`; `payments_core_http.create_app` serves it.
+
+    >>> embedded = PaymentsService(open_storage("memory:"), KeyRing.parse(KeyRing.generate()))
+    >>> embedded
+    <PaymentsService: chains simulated>
+    >>> embedded.close()
     """
 
     settings: Settings

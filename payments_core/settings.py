@@ -30,6 +30,9 @@ class Settings:
     two environments leave a place to a third. `webhooks` are the rules of deliveries, and
     `versions` the API versions that are served.
     Raises ValidationFailed for a value of the wrong kind, and ValueError for one out of range.
+
+    >>> Settings("https://pay.example", max_remote_calls=8)
+    Settings(public_url='https://pay.example', max_remote_calls=8)
     """
 
     __repr__ = brief_repr

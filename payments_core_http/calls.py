@@ -166,10 +166,14 @@ class ApiCall(Call, Generic[B, Q]):
         render: Callable[[T], Any],
         status: Callable[[T], int] | None = None,
     ) -> Response:
-        """Run a writing operation, and respond with exactly the bytes that were stored with it.
+        """Run a writing operation, and respond; with a key, with the bytes that are stored for it.
 
-        `render` shapes the operation's result into a view. It runs inside the transaction, maybe
-        more than once, so it must be pure. `status` is for rows with more than one success.
+        `render` shapes the operation's result into a view. With a key it runs inside the
+        transaction, maybe more than once, so it must be pure. Nothing is stored without a key, or
+        if the operation had nothing to commit. `status` is for rows with more than one success.
+
+        Raises AlreadyResponded if another request with the key was committed meanwhile, and what
+        the operation raises.
         """
 
         def render_response(result: T) -> Response:

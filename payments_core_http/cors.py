@@ -29,22 +29,22 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 def headers_for_origin(origin: str | None) -> Mapping[str, str]:
-    """The headers of every answer to an origin that a shop has admitted; none to any other."""
+    """The headers of every response to an origin that a shop has admitted; none to any other."""
     if origin is None:
         return _NO_HEADERS
     return {**_OPEN_HEADERS, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
 
 def headers_for(path: str) -> Mapping[str, str]:
-    """The headers of every answer under an open path, errors included."""
+    """The headers of every response under an open path, errors included."""
     return _OPEN_HEADERS if path.startswith(OPEN_PATHS) else _NO_HEADERS
 
 
 def preflight_headers(
     environ: Mapping[str, Any], path: str, allowed: str, *, is_admitted: bool = False
 ) -> Mapping[str, str]:
-    """The headers that answer a preflight; none if it is not a preflight, or if the path is not
-    open and nobody admits the browser's origin to it (`is_admitted`)."""
+    """The headers of the response to a preflight; none if it is not one, or if the path is not open
+    and nobody admits the browser's origin to it (`is_admitted`)."""
     asks = "HTTP_ORIGIN" in environ and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
     if not asks or not (is_admitted or path.startswith(OPEN_PATHS)):
         return _NO_HEADERS

@@ -157,7 +157,7 @@ class RateLimited(LimitReached):
 
 @attrs.frozen
 class InternalError(PaymentsError):
-    """An internal error occurred; the answer contains only the request id."""
+    """An internal error occurred; the response contains only the request id."""
 
     code = "internal_error"
     sentence = "An internal error occurred; include the request id when you report it."

@@ -2,7 +2,7 @@
 
 A request leaves a few references in memory as it ends. A thread of the process writes them, every
 FLUSH_S seconds: one commit for each environment that was called, of a bounded number of requests,
-and of a bounded number of environments, which take turns. So no answer waits for the log, one
+and of a bounded number of environments, which take turns. So no response waits for the log, one
 environment's calls do not keep another's out of it, and a process that is killed loses only what it
 had not written yet, on which nothing depends.
 

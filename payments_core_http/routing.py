@@ -178,7 +178,7 @@ class Route(Row):
     `body` and `query` are wire classes; without them a body must be empty and every query parameter
     is refused.
     `product_of` says which product the body requires, if the body decides that.
-    `answers` is the answer of a success: a view class, a union of them, `ListOf` one, or `NoReturn`
+    `response` is that of a success: a view class, a union of them, `ListOf` one, or `NoReturn`
     if nothing succeeds yet. `success_if_existing` is the status if there was nothing to create.
     `has_etag` is for reads that are polled: an ETag, and 304 for a client that has the response.
     `operation` names the row in the OpenAPI document if the handler's own name reads badly.
@@ -190,7 +190,7 @@ class Route(Row):
     product_of: Callable[[Any], str] | None = attrs.field(kw_only=True, default=None)
     success: int = attrs.field(kw_only=True, default=200)
     success_if_existing: int | None = attrs.field(kw_only=True, default=None)
-    answers: Any = attrs.field(kw_only=True)
+    response: Any = attrs.field(kw_only=True)
     has_etag: bool = attrs.field(kw_only=True, default=False)
     operation: str | None = attrs.field(kw_only=True, default=None)
     body_may_be_empty: bool = attrs.field(init=False)

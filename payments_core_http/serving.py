@@ -30,7 +30,7 @@ from payments_core_http.errors import (
 from payments_core_http.server.hosting import MAX_HEADER_BYTES, HostedApp, Refusal
 from payments_core_http.server.server import Server
 from payments_core_http.server.thread_pool import ThreadPool
-from payments_core_http.wire.request_body import MAX_BODY_BYTES
+from payments_core_http.wire.limits import MAX_BODY_BYTES
 
 MAX_RECEIVED_BYTES = 2 * MAX_BODY_BYTES
 """Up to here the application reads and refuses a body that is too large."""
@@ -78,13 +78,13 @@ def build_server(
 
 @attrs.frozen
 class Refusals:
-    """Our answers to requests that the application does not see."""
+    """Our responses to requests that the application does not see."""
 
     _identifiers: Identifiers
     _api_version: str
 
     def make(self, status: int) -> Refusal:
-        """The answer with this status, or 500 if it is not one of a client's mistakes."""
+        """The response with this status, or 500 if it is not one of a client's mistakes."""
         error = _REFUSALS.get(status, InternalError())
         request_id = self._identifiers.new("req")
         headers = [

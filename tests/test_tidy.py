@@ -189,7 +189,7 @@ EXAMPLE = re.compile(r'\n\n    >>> .*?(?=\n    """)', re.DOTALL)
 LONGER: dict[str, str] = {
     # "payments_core/x.py" or "payments_core/x.py: function": "why it is better whole",
     "payments_core/errors.py": "a table: one small class per error code",
-    "payments_core_http/client/answers.py": "printed from the OpenAPI document",
+    "payments_core_http/client/responses.py": "printed from the OpenAPI document",
     "payments_core_http/client/events.py": "printed from the OpenAPI document",
     "payments_core_http/client/codes.py": "printed from the OpenAPI document",
     "payments_core_http/client/operations.py: payment_settings_replace": "printed from the same",

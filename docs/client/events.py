@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from payments_core_http.client.structs import Answer, Known'''
+from payments_core_http.client.structs import Response, Known'''
 _UNKNOWN = '''\
 class UnknownEvent(Envelope, frozen=True, kw_only=True):
     """An event that a later service sends, and that this release does not know."""
@@ -35,7 +35,7 @@ def write_events(document: Schema) -> str:
     }
     forms = {kind: _form_of(operation) for kind, operation in operations.items()}
     envelope = _find_what_all_have(forms)
-    types = Types({**document["components"]["schemas"], "Envelope": envelope}, "answer")
+    types = Types({**document["components"]["schemas"], "Envelope": envelope}, "response")
     types.annotate({"$ref": "#/components/schemas/Envelope"})
     classes = []
     for kind, form in forms.items():

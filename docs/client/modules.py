@@ -47,13 +47,13 @@ def build_modules(document: Schema) -> Mapping[str, str]:
 def write_modules(document: Schema) -> Mapping[str, str]:
     """The same before ruff formats them, and removes the imports that they do not need."""
     schemas = document["components"]["schemas"]
-    answers, bodies = Types(schemas, "answer"), Types(schemas, "body")
-    writer = OperationWriter(document, answers, bodies)
+    responses, bodies = Types(schemas, "response"), Types(schemas, "body")
+    writer = OperationWriter(document, responses, bodies)
     methods = list(list_methods(document))
     functions = [writer.write(method) for method in methods]
     modules = {
-        "operations.py": _operations(functions, answers, bodies),
-        "answers.py": _structs("What the service answers.", answers, "Answer, Known, Page"),
+        "operations.py": _operations(functions, responses, bodies),
+        "responses.py": _structs("What the service returns.", responses, "Response, Known, Page"),
         "bodies.py": _structs("The parts of requests to the service.", bodies, "Body"),
         "resources.py": _resources(methods, asynchronous=False),
         "async_resources.py": _resources(methods, asynchronous=True),
@@ -64,11 +64,12 @@ def write_modules(document: Schema) -> Mapping[str, str]:
     return {name: _NOTE + source for name, source in modules.items()}
 
 
-def _operations(functions: Iterable[str], answers: Types, bodies: Types) -> str:
+def _operations(functions: Iterable[str], responses: Types, bodies: Types) -> str:
     whole = "\n\n\n".join(functions)
     return (
         f"{_OPERATION_HEADING}\n\n{_FUTURE}{_STRUCT_IMPORTS}"
-        f"from payments_core_http.client.answers import ({', '.join(sorted(answers.written))})\n"
+        "from payments_core_http.client.responses import "
+        f"({', '.join(sorted(responses.written))})\n"
         f"from payments_core_http.client.bodies import ({', '.join(sorted(bodies.written))})\n"
         "from payments_core_http.client.calls import Call, PageCall, given\n"
         "from payments_core_http.client.structs import Page\n\n\n" + whole + "\n"
@@ -152,7 +153,7 @@ def _codes(document: Schema) -> str:
         if status >= "4"
         for code, schema in _errors(response, document)
     }
-    types = Types(document["components"]["schemas"], "answer")
+    types = Types(document["components"]["schemas"], "response")
     classes = []
     for code, (status, schema) in sorted(statuses.items()):
         error = schema["properties"]["error"]["properties"]
@@ -170,7 +171,7 @@ def _codes(document: Schema) -> str:
     bases = ", ".join(sorted({"ApiError", *(_STATUS_CLASSES[row[0]] for row in statuses.values())}))
     table = ", ".join(f'"{code}": {class_name(code)}' for code in sorted(statuses))
     return (
-        '"""One class of error for each code that the service answers."""\n\n'
+        '"""One class of error for each code that the service returns."""\n\n'
         f"{_FUTURE}from collections.abc import Mapping\nfrom typing import Any, Literal\n\n"
         "from payments_core_http.client.structs import Known\n"
         f"from payments_core_http.client.errors import ({bases})\n\n\n"

@@ -183,5 +183,5 @@ VARIANTS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "read_as_payer": ("paymentSecretHeader", "PayerPayment", "Read a Payment to be paid."),
     },
 }
-"""Operations whose answer depends on the request: a method for each variant, with its body or the
-credential that it adds, its answer, and its sentence."""
+"""Operations whose response depends on the request: a method for each variant, with its body or the
+credential that it adds, its response, and its sentence."""

@@ -12,8 +12,8 @@ from docs.client.schemas import Types, docstring, python_name, quoted
 from payments_core_http.openapi.conventions import Schema, resolved
 
 _SENT_BY_THE_CLIENT = frozenset({"Service-Version", "Idempotency-Key", "If-None-Match"})
-"""Headers that are not arguments: the first two are the connection's, and no answer is kept for the
-third to name."""
+"""Headers that are not arguments: the first two are the connection's, and no response is
+kept for the third to name."""
 _CREDENTIALS = {
     "appSecret": "app_secret",
     "appSecretAsBearer": "app_secret_as_bearer",
@@ -38,7 +38,7 @@ class Method:
     verb: str
     operation: Schema
     body: str | None = None
-    answer: str | None = None
+    response: str | None = None
     summary: str = ""
     with_payment_secret: bool = False
 
@@ -69,13 +69,13 @@ def list_methods(document: Schema) -> Iterator[Method]:
                 if id not in VARIANTS:
                     secret = any(_PAYMENT_SECRET in way for way in operation["security"])
                     yield Method(**place, name=name, with_payment_secret=secret)
-                for variant, (adds, answer, summary) in VARIANTS.get(id, {}).items():
+                for variant, (adds, response, summary) in VARIANTS.get(id, {}).items():
                     secret = adds == _PAYMENT_SECRET
                     yield Method(
                         **place,
                         name=variant,
                         body=None if secret else adds or None,
-                        answer=answer,
+                        response=response,
                         summary=summary,
                         with_payment_secret=secret,
                     )
@@ -86,7 +86,7 @@ class OperationWriter:
     """Writes the function of a method, and requests the structs that it needs."""
 
     document: Schema
-    answers: Types
+    responses: Types
     bodies: Types
 
     def write(self, method: Method) -> str:
@@ -104,12 +104,12 @@ class OperationWriter:
         positional = [f"{python_name(one['name'])}: str" for one in in_path]
         keywords = [*required, *optional]
         arguments = ", ".join([*positional, *(["*", *keywords] if keywords else [])])
-        kind, answer = self._answer(method)
+        kind, response = self._response(method)
         fields = [
             f'operation="{operation["operationId"]}"',
             f'method="{method.verb}"',
             f'path="{method.path}"',
-            f"answer={answer}",
+            f"response={response}",
             *self._credentials(method),
             *self._sent(method, in_path, rest, body),
         ]
@@ -186,17 +186,17 @@ class OperationWriter:
         )
         return "{" + ", ".join(pairs) + "}"
 
-    def _answer(self, method: Method) -> tuple[str, str]:
-        """The annotation of the call, and the type of its answer."""
-        schema = self.answer_schema(method)
-        name = self.answers.annotate(schema)
-        item = self.answers.item_of_page(schema)
+    def _response(self, method: Method) -> tuple[str, str]:
+        """The annotation of the call, and the type of its response."""
+        schema = self.response_schema(method)
+        name = self.responses.annotate(schema)
+        item = self.responses.item_of_page(schema)
         return (f"PageCall[{name}, {item}]" if item else f"Call[{name}]"), name
 
-    def answer_schema(self, method: Method) -> Schema:
-        """The schema of the answer of success."""
-        if method.answer is not None:
-            return {"$ref": f"#/components/schemas/{method.answer}"}
+    def response_schema(self, method: Method) -> Schema:
+        """The schema of the response of success."""
+        if method.response is not None:
+            return {"$ref": f"#/components/schemas/{method.response}"}
         [schema] = {
             str(one["content"][_JSON]["schema"]): one["content"][_JSON]["schema"]
             for status, one in method.operation["responses"].items()

@@ -12,7 +12,7 @@ import attrs
 
 from payments_core_http.openapi.conventions import Schema
 
-Side = Literal["answer", "body"]
+Side = Literal["response", "body"]
 
 _NULL = {"type": "null"}
 _SCALARS = {
@@ -25,7 +25,7 @@ _SCALARS = {
 _PAGE_FIELDS = ("limit", "hasNextPage", "nextCursor")
 _FREE_FORM = frozenset({"Metadata"})
 """Objects of the partner's own fields."""
-_BASES = {"answer": "Answer", "body": "Body"}
+_BASES = {"response": "Response", "body": "Body"}
 _WIDTH = 96
 _MOST_VALUES = 20
 """The maximum number of values in a signature; longer lists, such as all events, are left out."""
@@ -33,7 +33,7 @@ _MOST_VALUES = 20
 
 @attrs.frozen
 class Types:
-    """The structs of one side, answers or bodies, written when an annotation first needs them."""
+    """The structs of one side, responses or bodies, written when an annotation first needs them."""
 
     schemas: Mapping[str, Schema]
     side: Side
@@ -56,12 +56,12 @@ class Types:
             values = [schema["const"]] if "const" in schema else schema["enum"]
             return self._annotate_values([value for value in values if value is not None])
         if types == "array":
-            kind = "list" if self.side == "answer" else "Sequence"
+            kind = "list" if self.side == "response" else "Sequence"
             return f"{kind}[{self.annotate(schema['items'])}]"
         if types == "object":
-            kind = "dict" if self.side == "answer" else "Mapping"
+            kind = "dict" if self.side == "response" else "Mapping"
             return f"{kind}[str, {self.annotate(schema.get('additionalProperties') or {})}]"
-        if self.side == "answer" and schema.get("format") == "date-time":
+        if self.side == "response" and schema.get("format") == "date-time":
             return "datetime"
         if self.side == "body" and "ISO 8601 time" in schema.get("description", ""):
             return "datetime | str"
@@ -73,19 +73,19 @@ class Types:
         if len(values) > _MOST_VALUES:
             return "str"
         literal = f"Literal[{', '.join(map(quoted, values))}]"
-        return f"Known[{literal}]" if self.side == "answer" else literal
+        return f"Known[{literal}]" if self.side == "response" else literal
 
     def _annotate_union(self, forms: Sequence[Schema]) -> str:
         real = [form for form in forms if form != _NULL]
         null = " | None" if len(real) < len(forms) else ""
-        if len(real) > 1 and self.side == "answer" and all("$ref" in form for form in real):
+        if len(real) > 1 and self.side == "response" and all("$ref" in form for form in real):
             return self._merge([form["$ref"].rpartition("/")[2] for form in real]) + null
         return " | ".join(dict.fromkeys(map(self.annotate, real))) + null
 
     def _name_of(self, name: str) -> str:
         schema = self.schemas[name]
         if name in _FREE_FORM:
-            return "dict[str, Any]" if self.side == "answer" else "Mapping[str, Any]"
+            return "dict[str, Any]" if self.side == "response" else "Mapping[str, Any]"
         if name not in self.written:
             self._keep(name, schema)
         return self._as_page(name, schema) or name
@@ -105,7 +105,7 @@ class Types:
         return f"Page[{self.annotate(schema['properties']['data']['items'])}]"
 
     def item_of_page(self, schema: Schema) -> str | None:
-        """The items of a list's answer, or None if it is not a page."""
+        """The items of a list's response, or None if it is not a page."""
         whole = self.schemas[schema["$ref"].rpartition("/")[2]]
         if not set(_PAGE_FIELDS) <= whole["properties"].keys():
             return None
@@ -116,7 +116,7 @@ class Types:
         required = set(schema.get("required", ()))
         base = _BASES[self.side]
         lines = []
-        if self.side == "answer" and set(_PAGE_FIELDS) <= fields.keys():
+        if self.side == "response" and set(_PAGE_FIELDS) <= fields.keys():
             field, items = _listed(fields)
             item = self.annotate(items["items"])
             base = f"Page[{item}]"

@@ -35,7 +35,11 @@ MAIN_CHAINS: Mapping[ChainType, int] = {"evm": 137}
 
 @attrs.frozen
 class AddressBalance:
-    """An address's balance of an asset, at the newest final block."""
+    """An address's balance of an asset, at the newest final block.
+
+    >>> shop.legacy.read_balance("evm", vault.address).asset.symbol
+    'USDC'
+    """
 
     __repr__ = brief_repr
 
@@ -62,6 +66,10 @@ class AddressHoldings:
     """An address's balances on the chains of its type; `total_usd_cents` of all with a price.
 
     The total is rounded once: it may be more than the sum of the values.
+
+    >>> held = shop.legacy.read_balances(vault.address)
+    >>> [one.balance.asset.chain_id for one in held.balances]
+    [8453]
     """
 
     __repr__ = brief_repr

@@ -90,6 +90,10 @@ class NewAccount:
     a reserved name, and is unique regardless of case; with it the account has a payment address.
     There are at most 50 `wallets`. Without `settlement` the account is paid in the asset of each
     Payment. `metadata` is JSON that is stored and returned.
+
+    >>> new = NewAccount(external_user_id="dan", subject_type="business", email="dan@example.com")
+    >>> shop.accounts.create(new, idempotency_key="account-dan").account.status
+    'active'
     """
 
     __repr__ = brief_repr
@@ -105,7 +109,12 @@ class NewAccount:
 
 @attrs.frozen
 class AccountDetails:
-    """An account with its vaults and wallets."""
+    """An account with its vaults and wallets.
+
+    >>> details = shop.accounts.read(eve.id)
+    >>> details.account.external_user_id, len(details.vaults), details.wallets
+    ('eve', 5, ())
+    """
 
     __repr__ = brief_repr
 

@@ -26,7 +26,12 @@ MAX_ONRAMPS = 50
 
 @attrs.frozen(kw_only=True)
 class Settlement:
-    """Where an account wants to be paid: a chain by its EIP-155 number, an asset by its symbol."""
+    """Where an account wants to be paid: a chain by its EIP-155 number, an asset by its symbol.
+
+    >>> wanted = Settlement(chain_id=8453, asset_symbol="USDC")
+    >>> shop.accounts.set_settlement(bob.id, wanted).account.settlement == wanted
+    True
+    """
 
     chain_id: int
     asset_symbol: str
@@ -93,6 +98,11 @@ class Wallet(Record):
 
     A wallet that an earlier release verified has neither: it may be either, and counts as one whose
     key signed, except that no contract speaks for it until it is linked again.
+
+    >>> new = NewWallet(address="0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B", chain_type="evm")
+    >>> gil = NewAccount(external_user_id="gil", subject_type="individual", wallets=(new,))
+    >>> shop.accounts.create(gil).wallets
+    (Wallet(id='wallet_...', account_id='acct_...', chain_type='evm', address='0xd8BC...', ...),)
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -194,6 +204,11 @@ class WalletChallenge(Record):
     """A text to be signed, once and in time, by one address for one account.
 
     With `chain_id`, a contract's answer counts on that chain alone.
+
+    >>> address = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
+    >>> print(shop.wallets.create_challenge(bob.id, address, "evm").message)
+    Payments Core asks you to prove that this wallet is yours.
+    ...
     """
 
     collection: ClassVar[Collection] = Collection(

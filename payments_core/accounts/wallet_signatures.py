@@ -58,6 +58,14 @@ class MessageSignature:
 
     `message` has 1 to 2,000 characters; for Aptos it is the whole of what the wallet signed, with
     its prefix. `address` may have any form of its chain type.
+
+    >>> address, signature = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f", "0x" + "11" * 65
+    >>> signed = MessageSignature(
+    ...     chain_type="evm", address=address, message="I am bob.", signature=signature
+    ... )
+    >>> shop.wallets.add_by_message(bob.id, signed)
+    Traceback (most recent call last):
+    payments_core.errors.ValidationFailed: ...
     """
 
     __repr__ = brief_repr

@@ -52,14 +52,26 @@ class Verdict:
         return self.reason == "not_final"
 
 
-def lacks_transfer(view: TransactionView, recipient: str) -> bool:
-    """Whether a transaction is in a block, succeeded, and shows no transfer to this recipient.
+def lacks_transfer(
+    view: TransactionView,
+    recipient: str,
+    *,
+    token_address: str | None = None,
+    amount_atomic: int | None = None,
+) -> bool:
+    """Whether a transaction is in a block, succeeded, and shows no transfer to this recipient, of
+    this token and amount if they are given.
 
     Where there must be one, as in a transaction of our own contracts or where a scan has found
     one, the node has not read the logs yet: that proves nothing, and is no failure.
     """
     is_done = view.block is not None and view.succeeded
-    return is_done and not any(log.recipient == recipient for log in view.logs)
+    return is_done and not any(
+        log.recipient == recipient
+        and token_address in (None, log.token_address)
+        and amount_atomic in (None, log.amount_atomic)
+        for log in view.logs
+    )
 
 
 def apply_acceptance(heads: Heads, early: Acceptance | None, confirmations: int) -> Heads:

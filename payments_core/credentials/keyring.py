@@ -61,6 +61,9 @@ class KeyRing:
 
     `KeyRing.parse` reads one from configuration. Raises WeakKeyRing, which is a ValueError, for
     no key at all.
+
+    >>> KeyRing.parse(KeyRing.generate(name="k2") + " " + KeyRing.generate(name="k1")).names
+    ('k2', 'k1')
     """
 
     def __init__(self, keys: Iterable[MasterKey], entropy: Entropy = system_entropy) -> None:

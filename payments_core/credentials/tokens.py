@@ -40,7 +40,12 @@ class TokenInvalid(Exception):
 
 @attrs.frozen
 class Claims:
-    """The claims of a token: its environment, its subject, its API version, its expiry."""
+    """The claims of a token: its environment, its subject, its API version, its expiry.
+
+    >>> environment, claims = service.checkout.authenticate(link.client_secret, mode="sandbox")
+    >>> claims.subject == payment.id
+    True
+    """
 
     environment_id: str
     subject: str

@@ -13,6 +13,7 @@ from payments_core.chains.port import (
     TransactionView,
     TransferLog,
 )
+from payments_core.chains.replaced_blocks import is_replaced
 from payments_core.deposits.lifecycle import IncomingTransfer
 from payments_core.deposits.record import Deposit
 from payments_core.money import Atomic
@@ -42,10 +43,10 @@ def observe_deposit(chain: Chain, deposit: Deposit, networks: Networks) -> Depos
     seen = None if view is None else _observe_transaction(deposit, view, heads, networks)
     if seen is not None:
         return seen
-    if deposit.block_hash is not None:
-        block = chain.block(deposit.block_number)
-        if block is None or block.hash == deposit.block_hash:
-            raise ChainUnavailable("the node cannot return the contents of its own block")
+    if deposit.block_hash is not None and not is_replaced(
+        chain, deposit.block_number, deposit.block_hash
+    ):
+        raise ChainUnavailable("the node cannot return the contents of its own block")
     return DepositObservation(None, is_final=False, final_height=heads.final.number)
 
 

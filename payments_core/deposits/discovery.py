@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from payments_core.accounts.record import Account
 from payments_core.chains.backoff import back_off
+from payments_core.chains.judge import lacks_transfer
 from payments_core.chains.outbox.record import ReturnAddress, find_own_hashes
 from payments_core.chains.port import (
     Block,
@@ -20,6 +21,7 @@ from payments_core.chains.port import (
     ScannedTransfer,
     TransactionView,
 )
+from payments_core.chains.replaced_blocks import is_replaced
 from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
 from payments_core.deposits.chain_view import incoming_transfer_of
@@ -80,7 +82,7 @@ class DepositDiscovery:
             batch = hashes[start : start + LOOKUP_BATCH]
             views = self._read_transactions(chain_id, batch)
             for hash in batch:
-                if hash in views and _has_logs(views[hash], to_us[hash]):
+                if hash in views and _is_shown(views[hash], to_us[hash]):
                     self._record_transfers(chain_id, views[hash], addresses)
                 else:
                     partitions = {it for one in to_us[hash] for it in addresses[one.recipient]}
@@ -151,10 +153,9 @@ class DepositDiscovery:
     def _is_reorged(self, chain_id: int, found: Block) -> bool:
         """Whether another block has taken the place of the one in which it was found."""
         try:
-            block = self._chains[chain_id].block(found.number)
+            return is_replaced(self._chains[chain_id], found.number, found.hash)
         except ChainUnavailable:
             return False
-        return block is not None and block.hash != found.hash
 
     def _find_addresses(self, recipients: set[str]) -> AddressRows:
         """The rows of the recipients that are deposit addresses, by partition."""
@@ -213,11 +214,16 @@ class DepositDiscovery:
         )
 
 
-def _has_logs(view: TransactionView, found: Sequence[ScannedTransfer]) -> bool:
+def _is_shown(view: TransactionView, found: Sequence[ScannedTransfer]) -> bool:
     """Whether a node shows the transfers of a transaction that a scan has found in its block."""
-    shown = {(log.token_address, log.recipient, log.amount_atomic) for log in view.logs}
     return all(
-        (one.token_address, one.recipient, one.amount_atomic) in shown
+        view.succeeded
+        and not lacks_transfer(
+            view,
+            one.recipient,
+            token_address=one.token_address,
+            amount_atomic=one.amount_atomic,
+        )
         for one in found
         if one.block.is_same(view.block)
     )

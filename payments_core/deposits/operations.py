@@ -54,7 +54,11 @@ DepositStatus = Literal["detected", "confirmed", "settled", "rejected", "failed"
 
 @attrs.frozen
 class IssuedAddress:
-    """An account's deposit address on a chain, and whether it was made just now."""
+    """An account's deposit address on a chain, and whether it was made just now.
+
+    >>> shop.deposits.issue_address(bob.id, 8453)
+    IssuedAddress(address=DepositAddress(id='deposit_address_...', ...), is_new=False)
+    """
 
     __repr__ = brief_repr
 
@@ -64,7 +68,11 @@ class IssuedAddress:
 
 @attrs.frozen
 class DepositCheck:
-    """An account's newest deposits after a look at the chain."""
+    """An account's newest deposits after a look at the chain.
+
+    >>> shop.deposits.check(bob.id)
+    DepositCheck(account_id='acct_...', ...)
+    """
 
     __repr__ = brief_repr
 

@@ -28,6 +28,9 @@ class DepositAddress(Record):
     """An account's static address on a chain; the same on all EVM chains.
 
     Transfers there on any served chain go to the account's vault on that chain.
+
+    >>> [found.chain_type for found in shop.deposits.list_addresses(bob.id).records]
+    ['evm']
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -71,6 +74,12 @@ class Deposit(Record):
     A token of the watch list is misdirected: no account is credited with it. It is
     `rejected`, with the reason; `sent_back` is its way back, if that was requested. `returned_from`
     is the transfer out of the vault whose recipient has sent it back, if one has.
+
+    >>> address = shop.deposits.issue_address(eve.id, 8453).address.address
+    >>> sent = shop.sandbox.transfer(8453, "USDC", "3.00", to=address)
+    >>> checked = shop.deposits.check(eve.id)
+    >>> [(found.status, found.asset_symbol) for found in shop.deposits.list(eve.id).records]
+    [('detected', 'USDC')]
     """
 
     collection: ClassVar[Collection] = Collection(

@@ -387,7 +387,12 @@ class NewEvent:
 
 @attrs.frozen(kw_only=True, slots=False)
 class Event(Record):
-    """A row of the outbox. Its id is the `x-service-event-id` of every delivery."""
+    """A row of the outbox. Its id is the `x-service-event-id` of every delivery.
+
+    >>> event = shop.events.list(name="payment.succeeded").records[-1]
+    >>> event.payload["paymentId"] == paid.id
+    True
+    """
 
     collection: ClassVar[Collection] = Collection(
         "events",

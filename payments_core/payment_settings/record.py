@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import attrs
 
@@ -21,7 +21,7 @@ from payments_core.storage.reads import Get
 from payments_core.storage.records import Collection, Record
 
 PaymentMethod = Literal["vault", "direct", "routing", "hosted_onramp"]
-PAYMENT_METHODS: tuple[PaymentMethod, ...] = ("vault", "direct", "routing", "hosted_onramp")
+PAYMENT_METHODS: tuple[PaymentMethod, ...] = get_args(PaymentMethod)
 """The methods to pay a Payment."""
 
 SETTINGS_ID = "payment_settings"
@@ -60,6 +60,10 @@ class PaymentTerms:
     limit. `allowed_methods`, the expiry and the URLs apply to every Payment whose creation gives
     none; the rest applies to every Payment. `confirmations` has, by chain, how many
     blocks must be on top of one before it is final for a Payment.
+
+    >>> terms = PaymentTerms(fee_bps=100, branding=Branding(name="The shop"))
+    >>> shop.payment_settings.replace(terms).terms == terms
+    True
     """
 
     __repr__ = brief_repr
@@ -108,7 +112,11 @@ DEFAULT_TERMS = PaymentTerms()
 
 @attrs.frozen(kw_only=True, slots=False)
 class PaymentSettings(Record):
-    """The settings of an environment; `settings_version` rises by one with every change."""
+    """The settings of an environment; `settings_version` rises by one with every change.
+
+    >>> shop.payment_settings.read().terms.branding
+    Branding(name='The shop')
+    """
 
     collection: ClassVar[Collection] = Collection("payment_settings", schema=2)
 

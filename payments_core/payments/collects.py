@@ -50,6 +50,13 @@ class NewCollect:
     `amount` is decimal text in whole tokens, and at most the rest of the mandate's
     period. Chain and asset are the mandate's; any other is refused. `reference`, `description` and
     `metadata` are stored and returned.
+
+    >>> daily = NewMandate(vault_id=vault.id, amount_per_period="10.00", period="day")
+    >>> mandate = shop.mandates.create(eve.id, daily).mandate
+    >>> to_bob = ToAccount(external_user_id="bob")
+    >>> new = NewCollect(amount="2.00", mandate_id=mandate.id, destination=to_bob)
+    >>> shop.payments.collect(new, idempotency_key="collect-1").payment.status
+    'processing'
     """
 
     __repr__ = brief_repr

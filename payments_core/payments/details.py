@@ -29,6 +29,10 @@ class OptionDetails:
 
     `pending_amount` is the amount seen on its way to the Payment, by any option, that is not
     yet final.
+
+    >>> offered = visitor.public_options.create(payment.id, method="direct")
+    >>> offered.option.method, offered.operation
+    ('direct', None)
     """
 
     __repr__ = brief_repr
@@ -45,6 +49,10 @@ class PaymentDetails:
     """A Payment with its options, receipts and refunds.
 
     `client_secret` and `payment_url` only at its creation.
+
+    >>> details = shop.payments.read(paid.id)
+    >>> details.payment.status, len(details.receipts)
+    ('succeeded', 1)
     """
 
     __repr__ = brief_repr
@@ -63,8 +71,8 @@ def load_details(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
         read_details_ahead(snapshot, [payment])
     receipts = load_receipts(snapshot, payment.id)
     options = tuple(
-        load_option_details(snapshot, payment, option_id, receipts)
-        for option_id in payment.option_ids
+        load_option_details(snapshot, payment, load_option(snapshot, payment, id), receipts)
+        for id in payment.option_ids
     )
     refunds = snapshot.find(Refund, "by_payment", (payment.id,), limit=_MOST).records
     return PaymentDetails(payment, options, receipts, refunds=refunds)
@@ -103,14 +111,23 @@ def load_receipts(snapshot: Snapshot, payment_id: str) -> tuple[Receipt, ...]:
     return snapshot.find(Receipt, "by_payment", (payment_id,), limit=_MOST).records
 
 
+def load_option(snapshot: Snapshot, payment: Payment, option_id: str) -> PaymentOption:
+    """An option of a Payment.
+
+    Raises NotFound, and UnreadableDocument, also if an operator removed its row.
+    """
+    if option_id not in payment.option_ids:
+        raise NotFound("payment option")
+    return require_row(PaymentOption, option_id, snapshot.get(PaymentOption, option_id))
+
+
 def load_option_details(
-    snapshot: Snapshot, payment: Payment, option_id: str, receipts: tuple[Receipt, ...]
+    snapshot: Snapshot, payment: Payment, option: PaymentOption, receipts: tuple[Receipt, ...]
 ) -> OptionDetails:
-    """An option of a Payment, with its own receipts among `receipts`.
+    """The details of an option, with its own receipts among `receipts`.
 
     Raises UnreadableDocument, also if an operator removed a row of it.
     """
-    option = require_row(PaymentOption, option_id, snapshot.get(PaymentOption, option_id))
     operation_id, operation = option.funding_operation_id, None
     if operation_id is not None:
         operation = require_row(

@@ -90,6 +90,15 @@ class NewPayment:
     for `expires_in_s` seconds. `allowed_methods` are the ways in which it may be paid. The checkout
     page leads to `success_url` or `cancel_url` at its end. Without an expiry, methods or URLs the
     Payment has those of the payment settings.
+
+    >>> new = NewPayment(
+    ...     amount="25.00",
+    ...     destination=ToAccount(external_user_id="bob"),
+    ...     reference="order-8",
+    ...     success_url="https://shop.example/thanks",
+    ... )
+    >>> shop.payments.receive(new, idempotency_key="order-8").payment.reference
+    'order-8'
     """
 
     __repr__ = brief_repr
@@ -109,7 +118,12 @@ class NewPayment:
 
 @attrs.frozen
 class ReceiptsWithJournal:
-    """A page of a Payment's receipts, oldest first, with its journal."""
+    """A page of a Payment's receipts, oldest first, with its journal.
+
+    >>> found = shop.payments.list_receipts(paid.id)
+    >>> [entry.cause for entry in found.entries]
+    ['receipt', 'release']
+    """
 
     __repr__ = brief_repr
 

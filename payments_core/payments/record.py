@@ -20,6 +20,7 @@ from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.earlier_documents import join_option_ids, pin_tokens
 from payments_core.payments.fees import compute_fee
 from payments_core.payments.journal.record import JournalBalances
+from payments_core.payments.tolerance import compute_required
 from payments_core.storage.records import Collection, Index, Lookup, Record
 
 Intent = Literal["receive", "send", "collect"]
@@ -214,6 +215,14 @@ class Payment(Record):
     the field. A Payment with a `route` is released to a router, which pays the `destination` in
     another asset. `quote_id` is that of the quote that it carries out. `misdirected` counts the
     receipts of funds that are held at the escrow and do not count.
+
+    >>> paid = shop.payments.read(paid.id).payment
+    >>> paid
+    Payment(id='payment_...', status='succeeded', ...)
+    >>> [entry.status for entry in paid.timeline]
+    ['awaiting_payment', 'processing', 'accepted', 'executing', 'succeeded']
+    >>> paid.amount, paid.amount_atomic
+    ('25.00', 25000000)
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -336,7 +345,7 @@ class Payment(Record):
     @property
     def required_atomic(self) -> int:
         """The atomic amount from which the Payment counts as covered."""
-        return self.amount_atomic - self.amount_atomic * self.tolerance_bps // 10_000
+        return compute_required(self.amount_atomic, self.tolerance_bps)
 
     @property
     def remaining(self) -> Money:

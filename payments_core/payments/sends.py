@@ -71,6 +71,11 @@ class NewSend:
     and asset are by default the recipient's preference. `destination_chain_id` must be the
     source's: nothing is bridged. `reference`, `description` and `metadata` are stored and
     returned.
+
+    >>> to_bob = ToPaymentAddress(payment_address="bob@shop")
+    >>> new = NewSend(amount="1.00", account_id=eve.id, destination=to_bob)
+    >>> shop.payments.send(new, idempotency_key="send-1").payment.status
+    'processing'
     """
 
     __repr__ = brief_repr

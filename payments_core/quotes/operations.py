@@ -69,7 +69,12 @@ _log = logging.getLogger(__name__)
 
 @attrs.frozen
 class QuoteDetails:
-    """A quote and the Payment that carries it out; None once that was purged."""
+    """A quote and the Payment that carries it out; None once that was purged.
+
+    >>> new = NewQuote(amount="7.00", user_id=eve.id, destination=ToAccount(account_id=bob.id))
+    >>> shop.legacy.create_quote(new)
+    QuoteDetails(quote=Quote(id='quote_...', ...), payment=Payment(id='payment_...', ...))
+    """
 
     __repr__ = brief_repr
 

@@ -17,6 +17,7 @@ from payments_core.money import MAX_ATOMIC
 from payments_core.networks import DEFAULT_SYMBOL, Asset, Networks
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.destinations import DestinationRequest
+from payments_core.payments.options.methods import METHODS
 from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId
 
@@ -36,6 +37,10 @@ class NewQuote:
     `raw_amount`, in its smallest unit. The payer is an account (`user_id`) or a wallet
     (`source_address`). Without `source_chain_id` it is the payer's preferred chain, without
     `destination_chain_id` or `destination_token` the recipient's preference, else USDC on Base.
+
+    >>> new = NewQuote(amount="5.00", user_id=eve.id, destination=ToAccount(account_id=bob.id))
+    >>> shop.legacy.create_quote(new, idempotency_key="quote-2").quote.rate
+    '1'
     """
 
     __repr__ = brief_repr
@@ -74,7 +79,12 @@ class Exchange:
     @property
     def methods(self) -> tuple[PaymentMethod, ...]:
         """The payment methods: a payer with an account may also pay from its vault."""
-        return ("direct",) if self.payer_account_id is None else ("vault", "direct")
+        is_account = self.payer_account_id is not None
+        return tuple(
+            method.name
+            for method in METHODS.values()
+            if method.pays_escrow or (is_account and method.execution == "vault_authorization")
+        )
 
 
 def require_one_payer_and_amount(new: NewQuote) -> None:

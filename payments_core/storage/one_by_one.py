@@ -37,7 +37,7 @@ def count(
     after: Position | None = None,
     limit: int,
 ) -> int:
-    """See `Snapshot.count`; records that are damaged are not counted."""
+    """See `Snapshot.count`: rows are read here, so damaged ones do not count."""
     page = rows.find(kind, index, key, where=where, after=after, limit=limit, skip_damaged=True)
     return len(page.records)
 

@@ -87,6 +87,13 @@ class Where:
     """A filter of a list: records whose column compares with the value in this way.
 
     `column` is one that the record's collection declares. As in SQL, a null never matches.
+
+    >>> succeeded = (Where("status", "=", "succeeded"),)
+    >>> storage.read(
+    ...     shop.authority.partition,
+    ...     lambda snapshot: snapshot.find(Payment, "by_created", where=succeeded),
+    ... )
+    Page(records=<... Payment>)
     """
 
     column: str
@@ -103,6 +110,11 @@ class Page(Generic[Item]):
     """Records in the index's order; `next` is where to continue, None at the end.
 
     A page may be short, even empty, and still have a `next`: the scan limit was reached.
+
+    >>> first = shop.payments.list(limit=2)
+    >>> first
+    Page(records=<2 PaymentDetails>, next=(...))
+    >>> second = shop.payments.list(limit=2, after=first.next)
     """
 
     __repr__ = brief_repr
@@ -164,7 +176,11 @@ class Snapshot(Protocol):
         after: Position | None = None,
         limit: int,
     ) -> int:
-        """How many records `find` would return, damaged ones included: at most `limit`."""
+        """How many records a page of `find` would have: at most `limit`.
+
+        A damaged row counts where the adapter counts rows without reading them, and not elsewhere:
+        the number is for display, and never for decisions about money.
+        """
 
     def read_ahead(self, *reads: Read) -> None:
         """Announce queries, so that the adapter may wait once for all of them.

@@ -142,6 +142,11 @@ class Authority:
     environment's operator; a trusted authority, for embedding programs, has none of them, and a
     public one has the `origin` that the browser sent. `needs_room` is for writes that a full
     environment refuses. `api_version` is the version that the call is bound to.
+
+    >>> shop.authority
+    <Authority: trusted, sandbox environment env_...>
+    >>> service.acting_as(shop.authority).payments.read(paid.id).payment.status
+    'succeeded'
     """
 
     requirement: Requirement

@@ -57,7 +57,11 @@ PermissionNames = Annotated[
 
 @attrs.frozen
 class CreatedSession:
-    """A new session and its one-time token, which is shown only here."""
+    """A new session and its one-time token, which is shown only here.
+
+    >>> created = server.client_sessions.create(external_user_id="eve")
+    >>> exchanged = service.client_tokens.exchange(created.token, mode="sandbox")
+    """
 
     __repr__ = brief_repr
 
@@ -67,7 +71,12 @@ class CreatedSession:
 
 @attrs.frozen
 class ExchangedSession:
-    """A session, its access token, and its present rights."""
+    """A session, its access token, and its present rights.
+
+    >>> created = server.client_sessions.create(external_user_id="eve")
+    >>> service.client_tokens.exchange(created.token, mode="sandbox").permissions
+    ('account:read',)
+    """
 
     __repr__ = brief_repr
 

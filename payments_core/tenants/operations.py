@@ -60,7 +60,13 @@ REVOKED_KEY_RETENTION_MS = 2 * DAY
 
 
 class Tenants:
-    """Creates tenants, and authenticates server credentials."""
+    """Creates tenants, and authenticates server credentials.
+
+    >>> key, secret = service.tenants.create_key(app.environments["sandbox"], "standard", "api")
+    >>> environment, key = service.tenants.authenticate(app.id, secret, mode="sandbox")
+    >>> environment.mode, key.name
+    ('sandbox', 'api')
+    """
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage

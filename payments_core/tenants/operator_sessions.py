@@ -38,7 +38,11 @@ MAX_SESSIONS = 10
 
 @attrs.frozen
 class BegunSession:
-    """A new session and its token, which is shown only here."""
+    """A new session and its token, which is shown only here.
+
+    >>> service.operator_sessions.begin("ann", renewed.password, mode="sandbox")
+    BegunSession(session=OperatorSession(id='...', ...))
+    """
 
     __repr__ = brief_repr
 
@@ -47,7 +51,13 @@ class BegunSession:
 
 
 class OperatorSessions:
-    """Logs operators in and out."""
+    """Logs operators in and out.
+
+    >>> begun = service.operator_sessions.begin("ann", ann.password, mode="sandbox")
+    >>> environment, log_in = service.operator_sessions.authenticate(begun.token, mode="sandbox")
+    >>> log_in.username
+    'ann'
+    """
 
     def __init__(self, ports: Ports, operators: Operators) -> None:
         self._storage = ports.storage

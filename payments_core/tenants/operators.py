@@ -55,7 +55,12 @@ class HashCost:
 
 @attrs.frozen
 class NewPassword:
-    """An operator with the password, which is shown only here."""
+    """An operator with the password, which is shown only here.
+
+    >>> renewed = service.operators.reset_password("ann", mode="sandbox")
+    >>> service.operators.verify("ann", renewed.password, mode="sandbox").username
+    'ann'
+    """
 
     __repr__ = brief_repr
 
@@ -64,7 +69,12 @@ class NewPassword:
 
 
 class Operators:
-    """Creates operators, and authenticates them."""
+    """Creates operators, and authenticates them.
+
+    >>> ann = service.operators.create(app.environments["sandbox"], "ann")
+    >>> service.operators.verify("ann", ann.password, mode="sandbox").username
+    'ann'
+    """
 
     def __init__(self, ports: Ports, cost: HashCost | None = None) -> None:
         self._storage = ports.storage

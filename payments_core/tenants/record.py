@@ -59,7 +59,14 @@ PERMISSION_PRODUCTS: Mapping[str, tuple[str, ...]] = {
 
 @attrs.frozen(kw_only=True)
 class Key:
-    """One secret of an environment, by its digest. A restricted key keeps its own scopes."""
+    """One secret of an environment, by its digest. A restricted key keeps its own scopes.
+
+    >>> key, secret = service.tenants.create_key(
+    ...     app.environments["sandbox"], "restricted", "reports", scopes=("v2:payments",)
+    ... )
+    >>> key.scopes
+    ('v2:payments',)
+    """
 
     __repr__ = brief_repr
 
@@ -84,6 +91,9 @@ class Environment(Record):
     `rate_limits` has its own limits, by the rule of a rate policy, and `storage_limit_bytes` its
     own limit of what it may store. It stored `stored_bytes` when they were last counted, at
     `counted_at`; both are None until then.
+
+    >>> service.tenants.get_environment(app.environments["production"]).mode
+    'production'
     """
 
     collection: ClassVar[Collection] = Collection("environments", columns={"app_id": str}, schema=3)
@@ -123,7 +133,11 @@ class Environment(Record):
 
 @attrs.frozen(kw_only=True, slots=False)
 class App(Record):
-    """A directory row: which environments an app has, by mode."""
+    """A directory row: which environments an app has, by mode.
+
+    >>> app.partner_id, sorted(app.environments)
+    ('shop', ['production', 'sandbox'])
+    """
 
     collection: ClassVar[Collection] = Collection(
         "apps",
@@ -205,6 +219,9 @@ class Operator(Record):
     """A directory row, by mode and login name: an operator of an environment's dashboard.
 
     The hash contains its salt and cost. A session is bound to the password that it began with.
+
+    >>> [(operator.username, operator.mode) for operator in service.operators.list()]
+    [('ann', 'sandbox')]
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -238,6 +255,10 @@ class OperatorSession(Record):
     `password_set_at` is the operator's value at the log-in: a new password ends the sessions of the
     old one. The other instants are from the real clock, even if a sandbox's is ahead. `used_at` is
     exact to the minute. An ended session has no row.
+
+    >>> begun = service.operator_sessions.begin("ann", renewed.password, mode="sandbox")
+    >>> begun.session.username
+    'ann'
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -276,6 +297,10 @@ class ClientSession(Record):
     """Access to one account, made by one key, until `expires_at` or its revocation.
 
     The tokens of a session are sealed, so none is stored.
+
+    >>> session = server.client_sessions.create(external_user_id="eve").session
+    >>> session.account_id == eve.id, session.permissions
+    (True, ('account:read',))
     """
 
     collection: ClassVar[Collection] = Collection("client_sessions", schema=2)

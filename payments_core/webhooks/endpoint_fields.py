@@ -17,7 +17,13 @@ EventNames = Annotated[tuple[EventName, ...], Meta(max_length=100)]
 
 @attrs.frozen
 class EndpointChanges:
-    """Changes of an endpoint: `msgspec.UNSET` leaves a field as it is; no events means all."""
+    """Changes of an endpoint: `msgspec.UNSET` leaves a field as it is; no events means all.
+
+    >>> endpoint = shop.on_event("books", print)
+    >>> changes = EndpointChanges(subscribed_events=("payment.succeeded",))
+    >>> shop.webhooks.change(endpoint.id, changes).subscribed_events
+    ('payment.succeeded',)
+    """
 
     __repr__ = brief_repr
 

@@ -42,6 +42,10 @@ class Endpoint(Record):
     is sealed to the id. `older_secrets` sign beside it until their ends, newest first.
     `failing_since` and `failing_told_at` belong to the failure reports of `health.py`.
     `disabled_reason` says why the service disabled the endpoint, None if its owner did.
+
+    >>> endpoint = shop.on_event("stock", print, subscribed_events=("payment.succeeded",))
+    >>> endpoint.status, endpoint.subscribed_events
+    ('active', ('payment.succeeded',))
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -98,6 +102,10 @@ class Delivery(Record):
 
     `round` counts the delivery's jobs: each has its own id; otherwise a worker that
     comes back late could mistake a new job for the one that it had claimed.
+
+    >>> sent = shop.webhooks.test(endpoint.id)
+    >>> sent.event_name, sent.status
+    ('webhook.test', 'pending')
     """
 
     collection: ClassVar[Collection] = Collection(

@@ -19,6 +19,10 @@ class WebhookSettings:
     A delivery is attempted `max_attempts` times at most, each for at most `attempt_s` seconds.
     `local_allowed` is for a sandbox bound only to loopback: http:// and loopback are then allowed.
     `refused_prefixes` are an operator's own, in addition to the built-in table.
+
+    >>> rules = WebhookSettings(refused_prefixes=(RefusedPrefix.of("10.9.0.0/16", "our network"),))
+    >>> Settings(webhooks=rules).webhooks == rules
+    True
     """
 
     __repr__ = brief_repr

@@ -25,7 +25,12 @@ with _naming_extra("payments_core_http.client"):
         WalletOnChainDestination,
     )
     from payments_core_http.client.clients import AccountClient, Client, PublicClient
-    from payments_core_http.client.errors import AnswerMalformed, ApiError, ClientError, NoAnswer
+    from payments_core_http.client.errors import (
+        ApiError,
+        ClientError,
+        NoResponse,
+        ResponseMalformed,
+    )
     from payments_core_http.client.events import Event, UnknownEvent
     from payments_core_http.client.retries import Retries
     from payments_core_http.client.webhooks import EventMalformed, parse_event
@@ -46,8 +51,8 @@ __all__ = [
     "WalletOnChainDestination",
     "ClientError",
     "ApiError",
-    "NoAnswer",
-    "AnswerMalformed",
+    "NoResponse",
+    "ResponseMalformed",
     "verify_webhook",
     "ReceivedEvent",
     "WebhookRefused",

@@ -9,13 +9,6 @@ from typing import Any, Self
 import attrs
 import httpx2
 
-from payments_core_http.client.answers import (
-    CheckoutState,
-    DirectOption,
-    FundedOption,
-    Methods,
-    PublicPayment,
-)
 from payments_core_http.client.async_connection import AsyncConnection
 from payments_core_http.client.async_resources import (
     AsyncAccountResources,
@@ -30,6 +23,13 @@ from payments_core_http.client.flows import (
     code_of_link,
     is_under_way,
     step_key,
+)
+from payments_core_http.client.responses import (
+    CheckoutState,
+    DirectOption,
+    FundedOption,
+    Methods,
+    PublicPayment,
 )
 from payments_core_http.client.retries import Retries
 from payments_core_http.client.transports import prepare_async_transport
@@ -141,7 +141,7 @@ class AsyncAccountClient(_Closing, AsyncAccountResources):
     ) -> Self:
         """A client with the access token that the session's token is exchanged for.
 
-        The token works once, so the exchange is never repeated: after NoAnswer, ask the backend
+        The token works once, so the exchange is never repeated: after NoResponse, ask the backend
         for another. `options` are those of the client.
         """
         transport = prepare_async_transport(transport, url)
@@ -154,7 +154,7 @@ class AsyncAccountClient(_Closing, AsyncAccountResources):
     ) -> FundedOption:
         """Pay a Payment from the account's vault: create the option, and authorize it.
 
-        With a key the task can be repeated. The answer says that the transfer is authorized, not
+        With a key the task can be repeated. The response says that the transfer is authorized, not
         that the funds have arrived: the Payment's status says that.
         """
         created = await self.options.create(

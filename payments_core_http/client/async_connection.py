@@ -15,7 +15,7 @@ import httpx2
 from payments_core.http.deadline import Deadline
 from payments_core_http.client.calls import Call, PageCall
 from payments_core_http.client.connection import describe, name_methods
-from payments_core_http.client.errors import ClientError, NoAnswer
+from payments_core_http.client.errors import ClientError, NoResponse
 from payments_core_http.client.retries import Retries
 from payments_core_http.client.structs import Page
 from payments_core_http.client.wire import (
@@ -24,8 +24,8 @@ from payments_core_http.client.wire import (
     check_url,
     limit_time,
     make_request,
-    no_answer,
-    read_answer,
+    no_response,
+    read_response,
     with_key,
 )
 
@@ -51,7 +51,7 @@ class AsyncConnection:
     chance: Callable[[], float] = random.random
 
     async def send(self, call: Call[T]) -> T:
-        """The answer of a call, which is retried if that is safe and `timeout_s` allows.
+        """The response of a call, which is retried if that is safe and `timeout_s` allows.
 
         Raises ClientError.
         """
@@ -59,13 +59,13 @@ class AsyncConnection:
         request = make_request(call, self.url, self.credentials)
         deadline = Deadline.after(self.timeout_s)
         for attempt in count(1):
-            answer = await self._try(call, request, deadline)
-            if not isinstance(answer, ClientError):
-                return answer
-            wait_s = self.retries.wait_s(call, answer, attempt, self.chance)
+            response = await self._try(call, request, deadline)
+            if not isinstance(response, ClientError):
+                return response
+            wait_s = self.retries.wait_s(call, response, attempt, self.chance)
             if wait_s is None or wait_s >= deadline.remaining_s():
-                answer.idempotency_key = call.idempotency_key
-                raise answer
+                response.idempotency_key = call.idempotency_key
+                raise response
             await self.sleep(wait_s)
         raise AssertionError("count does not end")
 
@@ -80,10 +80,10 @@ class AsyncConnection:
                     await response.aread()
                 finally:
                     await response.aclose()
-                return read_answer(call, response)
+                return read_response(call, response)
         except SEND_ERRORS as error:
-            return no_answer(call, error)
-        return NoAnswer(call.operation, "ReadTimeout", was_sent=True)
+            return no_response(call, error)
+        return NoResponse(call.operation, "ReadTimeout", was_sent=True)
 
     async def close(self) -> None:
         """Close the connections that are kept open."""

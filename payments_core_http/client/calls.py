@@ -1,4 +1,4 @@
-"""One call of an operation as a value: what is sent, and what the answer decodes into.
+"""One call of an operation as a value: what is sent, and what the response decodes into.
 
 The generated operations build these; `Connection` and `AsyncConnection` send them.
 """
@@ -32,7 +32,7 @@ class Call(Generic[T]):
     operation: str
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
-    answer: type[T]
+    response: type[T]
     credential: Credential
     path_arguments: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     query: Mapping[str, Any] = attrs.field(factory=dict)
@@ -50,7 +50,7 @@ class Call(Generic[T]):
 
 @attrs.frozen(kw_only=True)
 class PageCall(Call[PageT], Generic[PageT, Item]):
-    """A call that answers one page of a list."""
+    """A call that returns one page of a list."""
 
     def following(self, page: PageT) -> PageCall[PageT, Item] | None:
         """The call of the page after that one; None after the last."""

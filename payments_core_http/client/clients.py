@@ -9,13 +9,6 @@ from typing import Any, Self
 import attrs
 import httpx2
 
-from payments_core_http.client.answers import (
-    CheckoutState,
-    DirectOption,
-    FundedOption,
-    Methods,
-    PublicPayment,
-)
 from payments_core_http.client.bodies import Proof
 from payments_core_http.client.connection import Connection
 from payments_core_http.client.flows import (
@@ -29,6 +22,13 @@ from payments_core_http.client.resources import (
     AccountResources,
     PartnerResources,
     PublicResources,
+)
+from payments_core_http.client.responses import (
+    CheckoutState,
+    DirectOption,
+    FundedOption,
+    Methods,
+    PublicPayment,
 )
 from payments_core_http.client.retries import Retries
 from payments_core_http.client.transports import prepare_transport
@@ -146,7 +146,7 @@ class AccountClient(_Closing, AccountResources):
     ) -> Self:
         """A client with the access token that the session's token is exchanged for.
 
-        The token works once, so the exchange is never repeated: after NoAnswer, ask the backend
+        The token works once, so the exchange is never repeated: after NoResponse, ask the backend
         for another. `options` are those of the client.
         """
         transport = prepare_transport(transport, url)
@@ -159,7 +159,7 @@ class AccountClient(_Closing, AccountResources):
     ) -> FundedOption:
         """Pay a Payment from the account's vault: create the option, and authorize it.
 
-        With a key the task can be repeated. The answer says that the transfer is authorized, not
+        With a key the task can be repeated. The response says that the transfer is authorized, not
         that the funds have arrived: the Payment's status says that.
         """
         created = self.options.create(

@@ -1,5 +1,5 @@
 # Printed from the OpenAPI document by docs/client: run `make client`.
-"""One class of error for each code that the service answers."""
+"""One class of error for each code that the service returns."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class InsufficientPermissions(Forbidden):
 
 
 class InternalError(ServiceError):
-    """An internal error occurred; the answer contains only the request id."""
+    """An internal error occurred; the response contains only the request id."""
 
     code = "internal_error"
     doc_url: str | None

@@ -25,8 +25,8 @@ from payments_core_http.client.wire import (
     check_url,
     limit_time,
     make_request,
-    no_answer,
-    read_answer,
+    no_response,
+    read_response,
     with_key,
 )
 
@@ -53,7 +53,7 @@ class Connection:
     chance: Callable[[], float] = random.random
 
     def send(self, call: Call[T]) -> T:
-        """The answer of a call, which is retried if that is safe and `timeout_s` allows.
+        """The response of a call, which is retried if that is safe and `timeout_s` allows.
 
         Raises ClientError.
         """
@@ -61,13 +61,13 @@ class Connection:
         request = make_request(call, self.url, self.credentials)
         deadline = Deadline.after(self.timeout_s)
         for attempt in count(1):
-            answer = self._try(call, request, deadline)
-            if not isinstance(answer, ClientError):
-                return answer
-            wait_s = self.retries.wait_s(call, answer, attempt, self.chance)
+            response = self._try(call, request, deadline)
+            if not isinstance(response, ClientError):
+                return response
+            wait_s = self.retries.wait_s(call, response, attempt, self.chance)
             if wait_s is None or wait_s >= deadline.remaining_s():
-                answer.idempotency_key = call.idempotency_key
-                raise answer
+                response.idempotency_key = call.idempotency_key
+                raise response
             self.sleep(wait_s)
         raise AssertionError("count does not end")
 
@@ -81,8 +81,8 @@ class Connection:
                 finally:
                     response.close()
         except SEND_ERRORS as error:
-            return no_answer(call, error)
-        return read_answer(call, response)
+            return no_response(call, error)
+        return read_response(call, response)
 
     def close(self) -> None:
         """Close the connections that are kept open."""
@@ -150,14 +150,14 @@ def listing(
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def describe(method: Method, build: Callable[..., Any], answers: str) -> Method:
+def describe(method: Method, build: Callable[..., Any], responses: str) -> Method:
     """The method with the signature that `help()` and editors show: of the function, with self."""
     signature = inspect.signature(build)
-    _, _, answer = str(signature.return_annotation).partition("[")
+    _, _, response = str(signature.return_annotation).partition("[")
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     method.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=[itself, *signature.parameters.values()],
-        return_annotation=answers.format(answer.removesuffix("]")),
+        return_annotation=responses.format(response.removesuffix("]")),
     )
     del method.__wrapped__  # type: ignore[attr-defined]
     return method

@@ -1,4 +1,4 @@
-"""The errors of a call: a refusal, no answer, or an answer that cannot be read.
+"""The errors of a call: a refusal, no response, or a response that cannot be read.
 
 An error's class says whose fault it is; `codes.py` has a class below them for each error code.
 """
@@ -13,14 +13,14 @@ import attrs
 
 
 class ClientError(Exception):
-    """The call had no answer that could be returned."""
+    """The call had no response that could be returned."""
 
     idempotency_key: str | None = None
     """The key that the request was sent with: send it again with this key to learn what it did."""
 
 
-class NoAnswer(ClientError):
-    """The connection failed or broke, or the answer took too long.
+class NoResponse(ClientError):
+    """The connection failed or broke, or the response took too long.
 
     Whether the request had an effect is not known, unless `was_sent` is False. With the same
     `idempotency_key` it can be sent again without a second effect.
@@ -32,7 +32,7 @@ class NoAnswer(ClientError):
         self.was_sent = was_sent
 
 
-class RequestMalformed(NoAnswer, ValueError):
+class RequestMalformed(NoResponse, ValueError):
     """The request cannot be sent: its host or an argument has characters that HTTP cannot carry.
 
     Nothing was sent, and the same request would fail again.
@@ -55,8 +55,8 @@ class TransportUsedElsewhere(RuntimeError):
         )
 
 
-class AnswerMalformed(ClientError):
-    """An answer of success whose body this release does not understand.
+class ResponseMalformed(ClientError):
+    """A response of success whose body this release does not understand.
 
     The request had its effect.
     """
@@ -144,7 +144,7 @@ class Unprocessable(ApiError):
 
 
 class DependencyError(ApiError):
-    """A chain, bank or other service did not answer; nothing was changed."""
+    """A chain, bank or other service did not respond; nothing was changed."""
 
     may_pass = True
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from payments_core_http.client.structs import Answer, Known
+from payments_core_http.client.structs import Known, Response
 
 
-class Envelope(Answer, frozen=True, kw_only=True):
+class Envelope(Response, frozen=True, kw_only=True):
     """What every event has."""
 
     id: str
@@ -23,7 +23,7 @@ class Envelope(Answer, frozen=True, kw_only=True):
     """When the change that it reports was committed."""
 
 
-class PaymentPayload(Answer, frozen=True, kw_only=True):
+class PaymentPayload(Response, frozen=True, kw_only=True):
     """Payment payload."""
 
     payment_id: str
@@ -93,7 +93,7 @@ it.
     """Your own data; null without any."""
 
 
-class PaymentMisdirectedPayload(Answer, frozen=True, kw_only=True):
+class PaymentMisdirectedPayload(Response, frozen=True, kw_only=True):
     """Payment misdirected payload."""
 
     payment_id: str
@@ -161,7 +161,7 @@ it.
     """Your own data; null without any."""
 
 
-class PaymentReconciledPayload(Answer, frozen=True, kw_only=True):
+class PaymentReconciledPayload(Response, frozen=True, kw_only=True):
     """Payment reconciled payload."""
 
     payment_id: str
@@ -233,7 +233,7 @@ it.
     """The note of the last decision; null without one."""
 
 
-class RefundPayload(Answer, frozen=True, kw_only=True):
+class RefundPayload(Response, frozen=True, kw_only=True):
     """Refund payload."""
 
     payment_id: str
@@ -248,7 +248,7 @@ class RefundPayload(Answer, frozen=True, kw_only=True):
     """The amount in the asset's smallest unit, as a digit string."""
 
 
-class VaultFundingPayload(Answer, frozen=True, kw_only=True):
+class VaultFundingPayload(Response, frozen=True, kw_only=True):
     """Vault funding payload."""
 
     payment_id: str
@@ -276,7 +276,7 @@ class VaultFundingPayload(Answer, frozen=True, kw_only=True):
     """The amount in the asset's smallest unit, as a digit string."""
 
 
-class DepositPayload(Answer, frozen=True, kw_only=True):
+class DepositPayload(Response, frozen=True, kw_only=True):
     """Deposit payload."""
 
     account_id: str | None
@@ -297,7 +297,7 @@ class DepositPayload(Answer, frozen=True, kw_only=True):
     """The hash of the transaction on the chain."""
 
 
-class DepositMisdirectedPayload(Answer, frozen=True, kw_only=True):
+class DepositMisdirectedPayload(Response, frozen=True, kw_only=True):
     """Deposit misdirected payload."""
 
     account_id: str | None
@@ -324,7 +324,7 @@ class DepositMisdirectedPayload(Answer, frozen=True, kw_only=True):
     """The hash of the transaction on the chain."""
 
 
-class DepositReturnedPayload(Answer, frozen=True, kw_only=True):
+class DepositReturnedPayload(Response, frozen=True, kw_only=True):
     """Deposit returned payload."""
 
     account_id: str | None
@@ -355,7 +355,7 @@ class DepositReturnedPayload(Answer, frozen=True, kw_only=True):
     """The transaction that sent it back."""
 
 
-class AccountPayload(Answer, frozen=True, kw_only=True):
+class AccountPayload(Response, frozen=True, kw_only=True):
     """Account payload."""
 
     account_id: str | None
@@ -366,7 +366,7 @@ class AccountPayload(Answer, frozen=True, kw_only=True):
     """The account's state."""
 
 
-class AccountCapabilityUpdatedPayload(Answer, frozen=True, kw_only=True):
+class AccountCapabilityUpdatedPayload(Response, frozen=True, kw_only=True):
     """Account capability updated payload."""
 
     account_id: str | None
@@ -377,7 +377,7 @@ class AccountCapabilityUpdatedPayload(Answer, frozen=True, kw_only=True):
     """The capability's new state."""
 
 
-class BankAccountPayload(Answer, frozen=True, kw_only=True):
+class BankAccountPayload(Response, frozen=True, kw_only=True):
     """Bank account payload."""
 
     account_id: str | None
@@ -388,7 +388,7 @@ class BankAccountPayload(Answer, frozen=True, kw_only=True):
     """Its state."""
 
 
-class BankFundingPayload(Answer, frozen=True, kw_only=True):
+class BankFundingPayload(Response, frozen=True, kw_only=True):
     """Bank funding payload."""
 
     account_id: str | None
@@ -407,7 +407,7 @@ class BankFundingPayload(Answer, frozen=True, kw_only=True):
     """The amount in dollars, as a decimal string."""
 
 
-class DisputePayload(Answer, frozen=True, kw_only=True):
+class DisputePayload(Response, frozen=True, kw_only=True):
     """Dispute payload."""
 
     session_id: str
@@ -418,14 +418,14 @@ class DisputePayload(Answer, frozen=True, kw_only=True):
     """Its state."""
 
 
-class WebhookPayload(Answer, frozen=True, kw_only=True):
+class WebhookPayload(Response, frozen=True, kw_only=True):
     """Webhook payload."""
 
     webhook_id: str
     """The endpoint that receives the test event."""
 
 
-class WebhookFailingPayload(Answer, frozen=True, kw_only=True):
+class WebhookFailingPayload(Response, frozen=True, kw_only=True):
     """Webhook failing payload."""
 
     webhook_id: str
@@ -436,7 +436,7 @@ class WebhookFailingPayload(Answer, frozen=True, kw_only=True):
     """Why it fails, in a sentence; null if it works again."""
 
 
-class WebhookRecoveredPayload(Answer, frozen=True, kw_only=True):
+class WebhookRecoveredPayload(Response, frozen=True, kw_only=True):
     """Webhook recovered payload."""
 
     webhook_id: str

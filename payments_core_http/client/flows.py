@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from payments_core_http.client.answers import CheckoutState, Option
+from payments_core_http.client.responses import CheckoutState, Option
 
 IN_PROCESS = "http://localhost"
 """The address of an application in this process; nothing connects to it."""

@@ -10,95 +10,6 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
-from payments_core_http.client.answers import (
-    AccessToken,
-    Account,
-    AddressBalanceAnswer,
-    AddressHoldingsAnswer,
-    AddressOwnerAnswer,
-    Advanced,
-    ArmedFailure,
-    Balances,
-    BankAccount,
-    BankAccountRequirements,
-    BankDeposit,
-    BankTransaction,
-    Capabilities,
-    CapabilityActivation,
-    Chain,
-    Challenge,
-    Check,
-    CheckoutState,
-    ChosenUsernameAnswer,
-    ClientSession,
-    CreatedClientSession,
-    CreatedPayment,
-    CreatedPublicPayment,
-    CreatedRefund,
-    DecidedPayout,
-    Deliveries,
-    Delivery,
-    Deposit,
-    DepositAddress,
-    DepositInstructions,
-    DirectPaymentOption,
-    Endpoint,
-    Endpoints,
-    EndpointWithHealth,
-    EndpointWithSecret,
-    Event,
-    ExchangedLink,
-    FlaggedSession,
-    Funded,
-    FundedOption,
-    GeneratedAddressAnswer,
-    Health,
-    KycDoneAnswer,
-    LinkedAddressesAnswer,
-    LoggedRequest,
-    Mandate,
-    Methods,
-    MoneyAccountAnswer,
-    OneEndpoint,
-    OnrampBankAccount,
-    OnrampRequirements,
-    OwnAccount,
-    PartnerConfig,
-    PayerPayment,
-    Payment,
-    PaymentOption,
-    PaymentSettings,
-    Policy,
-    PreferencesAnswer,
-    PublicPayment,
-    QuoteAnswer,
-    QuotedAddressAnswer,
-    Ran,
-    Receipt,
-    Receipts,
-    RecipientPayment,
-    RecoveringEndpoint,
-    Refund,
-    ResentEvent,
-    ResolvedAddressAnswer,
-    RetriedDelivery,
-    RoleModuleAnswer,
-    Sandbox,
-    Session,
-    SettlementAnswer,
-    SupportedChainsAnswer,
-    TestedEndpoint,
-    TransactionAnswer,
-    TransactionsAnswer,
-    Transferred,
-    TransferStateAnswer,
-    Triggered,
-    UsernameAvailabilityAnswer,
-    VaultDetails,
-    Verification,
-    Wallet,
-    YieldSettings,
-)
 from payments_core_http.client.bodies import (
     AccountDestination,
     AllowedAccountInput,
@@ -122,6 +33,95 @@ from payments_core_http.client.bodies import (
     WalletOnChainDestination,
 )
 from payments_core_http.client.calls import Call, PageCall, given
+from payments_core_http.client.responses import (
+    AccessToken,
+    Account,
+    AddressBalanceResponse,
+    AddressHoldingsResponse,
+    AddressOwnerResponse,
+    Advanced,
+    ArmedFailure,
+    Balances,
+    BankAccount,
+    BankAccountRequirements,
+    BankDeposit,
+    BankTransaction,
+    Capabilities,
+    CapabilityActivation,
+    Chain,
+    Challenge,
+    Check,
+    CheckoutState,
+    ChosenUsernameResponse,
+    ClientSession,
+    CreatedClientSession,
+    CreatedPayment,
+    CreatedPublicPayment,
+    CreatedRefund,
+    DecidedPayout,
+    Deliveries,
+    Delivery,
+    Deposit,
+    DepositAddress,
+    DepositInstructions,
+    DirectPaymentOption,
+    Endpoint,
+    Endpoints,
+    EndpointWithHealth,
+    EndpointWithSecret,
+    Event,
+    ExchangedLink,
+    FlaggedSession,
+    Funded,
+    FundedOption,
+    GeneratedAddressResponse,
+    Health,
+    KycDoneResponse,
+    LinkedAddressesResponse,
+    LoggedRequest,
+    Mandate,
+    Methods,
+    MoneyAccountResponse,
+    OneEndpoint,
+    OnrampBankAccount,
+    OnrampRequirements,
+    OwnAccount,
+    PartnerConfig,
+    PayerPayment,
+    Payment,
+    PaymentOption,
+    PaymentSettings,
+    Policy,
+    PreferencesResponse,
+    PublicPayment,
+    QuotedAddressResponse,
+    QuoteResponse,
+    Ran,
+    Receipt,
+    Receipts,
+    RecipientPayment,
+    RecoveringEndpoint,
+    Refund,
+    ResentEvent,
+    ResolvedAddressResponse,
+    RetriedDelivery,
+    RoleModuleResponse,
+    Sandbox,
+    Session,
+    SettlementResponse,
+    SupportedChainsResponse,
+    TestedEndpoint,
+    TransactionResponse,
+    TransactionsResponse,
+    Transferred,
+    TransferStateResponse,
+    Triggered,
+    UsernameAvailabilityResponse,
+    VaultDetails,
+    Verification,
+    Wallet,
+    YieldSettings,
+)
 from payments_core_http.client.structs import Page
 
 
@@ -131,7 +131,7 @@ def partner_read_config() -> Call[PartnerConfig]:
         operation="readPartnerConfig",
         method="GET",
         path="/v2/partners/config",
-        answer=PartnerConfig,
+        response=PartnerConfig,
         credential="app_secret",
     )
 
@@ -142,7 +142,7 @@ def payment_settings_read() -> Call[PaymentSettings]:
         operation="readPaymentSettings",
         method="GET",
         path="/v2/partners/payment-settings",
-        answer=PaymentSettings,
+        response=PaymentSettings,
         credential="app_secret",
     )
 
@@ -207,7 +207,7 @@ def payment_settings_replace(
         operation="replacePaymentSettings",
         method="PUT",
         path="/v2/partners/payment-settings",
-        answer=PaymentSettings,
+        response=PaymentSettings,
         credential="app_secret",
         body=given(
             {
@@ -257,7 +257,7 @@ def client_sessions_create(
         operation="createClientSession",
         method="POST",
         path="/v2/client-sessions",
-        answer=CreatedClientSession,
+        response=CreatedClientSession,
         credential="app_secret",
         body=given(
             {
@@ -278,7 +278,7 @@ def client_sessions_revoke(client_session_id: str) -> Call[ClientSession]:
         operation="revokeClientSession",
         method="DELETE",
         path="/v2/client-sessions/{clientSessionId}",
-        answer=ClientSession,
+        response=ClientSession,
         credential="app_secret",
         path_arguments={"clientSessionId": client_session_id},
     )
@@ -312,7 +312,7 @@ def accounts_create(
         operation="createAccount",
         method="POST",
         path="/v2/accounts",
-        answer=Account,
+        response=Account,
         credential="app_secret",
         body=given(
             {
@@ -340,7 +340,7 @@ def accounts_list(
         operation="listAccounts",
         method="GET",
         path="/v2/accounts",
-        answer=Page[Account],
+        response=Page[Account],
         credential="app_secret",
         query={"externalUserId": external_user_id, "cursor": cursor, "limit": limit},
     )
@@ -352,7 +352,7 @@ def accounts_read(account_id: str) -> Call[Account]:
         operation="readAccount",
         method="GET",
         path="/v2/accounts/{accountId}",
-        answer=Account,
+        response=Account,
         credential="app_secret",
         path_arguments={"accountId": account_id},
     )
@@ -377,7 +377,7 @@ def accounts_change(
         operation="changeAccount",
         method="PATCH",
         path="/v2/accounts/{accountId}",
-        answer=Account,
+        response=Account,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"email": email, "metadata": metadata, "status": status}),
@@ -392,7 +392,7 @@ def accounts_read_balances(account_id: str) -> Call[Balances]:
         operation="readAccountBalances",
         method="GET",
         path="/v2/accounts/{accountId}/balances",
-        answer=Balances,
+        response=Balances,
         credential="app_secret",
         path_arguments={"accountId": account_id},
     )
@@ -406,7 +406,7 @@ def accounts_read_capabilities(account_id: str) -> Call[Capabilities]:
         operation="readAccountCapabilities",
         method="GET",
         path="/v2/accounts/{accountId}/capabilities",
-        answer=Capabilities,
+        response=Capabilities,
         credential="app_secret",
         path_arguments={"accountId": account_id},
     )
@@ -425,7 +425,7 @@ def accounts_set_handle(
         operation="setAccountHandle",
         method="PUT",
         path="/v2/accounts/{accountId}/handle",
-        answer=Account,
+        response=Account,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"username": username}),
@@ -447,7 +447,7 @@ def accounts_set_settlement(
         operation="setAccountSettlement",
         method="PUT",
         path="/v2/accounts/{accountId}/settlement-preferences",
-        answer=Account,
+        response=Account,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"chainId": chain_id, "assetSymbol": asset_symbol}),
@@ -481,7 +481,7 @@ def wallets_add(
         operation="addWallet",
         method="POST",
         path="/v2/accounts/{accountId}/wallets",
-        answer=Wallet,
+        response=Wallet,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given(
@@ -507,7 +507,7 @@ def wallets_list(
         operation="listWallets",
         method="GET",
         path="/v2/accounts/{accountId}/wallets",
-        answer=Page[Wallet],
+        response=Page[Wallet],
         credential="app_secret",
         path_arguments={"accountId": account_id},
         query={"cursor": cursor, "limit": limit},
@@ -536,7 +536,7 @@ def wallets_create_challenge(
         operation="createWalletChallenge",
         method="POST",
         path="/v2/accounts/{accountId}/wallets/challenge",
-        answer=Challenge,
+        response=Challenge,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"address": address, "chainType": chain_type, "chainId": chain_id}),
@@ -551,7 +551,7 @@ def wallets_remove(account_id: str, wallet_id: str) -> Call[Wallet]:
         operation="removeWallet",
         method="DELETE",
         path="/v2/accounts/{accountId}/wallets/{walletId}",
-        answer=Wallet,
+        response=Wallet,
         credential="app_secret",
         path_arguments={"accountId": account_id, "walletId": wallet_id},
     )
@@ -572,7 +572,7 @@ def verifications_start(
         operation="startVerification",
         method="POST",
         path="/v2/accounts/{accountId}/verifications",
-        answer=Verification,
+        response=Verification,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"returnUrl": return_url}),
@@ -591,7 +591,7 @@ def verifications_list(
         operation="listVerifications",
         method="GET",
         path="/v2/accounts/{accountId}/verifications",
-        answer=Page[Verification],
+        response=Page[Verification],
         credential="app_secret",
         path_arguments={"accountId": account_id},
         query={"cursor": cursor, "limit": limit},
@@ -615,7 +615,7 @@ def bank_accounts_activate(
         operation="activateBankAccountCapability",
         method="POST",
         path="/v2/accounts/{accountId}/capability-activations",
-        answer=CapabilityActivation,
+        response=CapabilityActivation,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"capability": capability, "returnUrl": return_url}),
@@ -632,7 +632,7 @@ def bank_accounts_read_requirements(account_id: str) -> Call[BankAccountRequirem
         operation="readBankAccountRequirements",
         method="GET",
         path="/v2/accounts/{accountId}/bank-account-requirements",
-        answer=BankAccountRequirements,
+        response=BankAccountRequirements,
         credential="app_secret",
         path_arguments={"accountId": account_id},
     )
@@ -669,7 +669,7 @@ def bank_accounts_add(
         operation="addBankAccount",
         method="POST",
         path="/v2/accounts/{accountId}/bank-accounts",
-        answer=BankAccount,
+        response=BankAccount,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given(
@@ -700,7 +700,7 @@ def bank_accounts_list(
         operation="listBankAccounts",
         method="GET",
         path="/v2/accounts/{accountId}/bank-accounts",
-        answer=Page[BankAccount],
+        response=Page[BankAccount],
         credential="app_secret",
         path_arguments={"accountId": account_id},
         query={"cursor": cursor, "limit": limit},
@@ -713,7 +713,7 @@ def onramps_read_requirements(account_id: str) -> Call[OnrampRequirements]:
         operation="readOnrampRequirements",
         method="GET",
         path="/v2/accounts/{accountId}/onramp-bank-account-requirements",
-        answer=OnrampRequirements,
+        response=OnrampRequirements,
         credential="app_secret",
         path_arguments={"accountId": account_id},
     )
@@ -732,7 +732,7 @@ def onramps_add(
         operation="addOnramp",
         method="POST",
         path="/v2/accounts/{accountId}/onramp-bank-accounts",
-        answer=OnrampBankAccount,
+        response=OnrampBankAccount,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"currency": "usd", "destination": destination}),
@@ -751,7 +751,7 @@ def onramps_list(
         operation="listOnramps",
         method="GET",
         path="/v2/accounts/{accountId}/onramp-bank-accounts",
-        answer=Page[OnrampBankAccount],
+        response=Page[OnrampBankAccount],
         credential="app_secret",
         path_arguments={"accountId": account_id},
         query={"cursor": cursor, "limit": limit},
@@ -766,7 +766,7 @@ def onramps_read_instructions(
         operation="readOnrampInstructions",
         method="GET",
         path="/v2/accounts/{accountId}/onramp-bank-accounts/{onrampBankAccountId}/deposit-instructions",
-        answer=DepositInstructions,
+        response=DepositInstructions,
         credential="app_secret",
         path_arguments={"accountId": account_id, "onrampBankAccountId": onramp_bank_account_id},
     )
@@ -786,7 +786,7 @@ def onramps_list_transactions(
         operation="listOnrampTransactions",
         method="GET",
         path="/v2/accounts/{accountId}/onramp-bank-accounts/{onrampBankAccountId}/transactions",
-        answer=Page[BankTransaction],
+        response=Page[BankTransaction],
         credential="app_secret",
         path_arguments={"accountId": account_id, "onrampBankAccountId": onramp_bank_account_id},
         query={"cursor": cursor, "limit": limit},
@@ -803,7 +803,7 @@ def vaults_list(
         operation="listVaults",
         method="GET",
         path="/v2/accounts/{accountId}/vaults",
-        answer=Page[VaultDetails],
+        response=Page[VaultDetails],
         credential="app_secret",
         path_arguments={"accountId": account_id},
         query={"cursor": cursor, "limit": limit},
@@ -813,7 +813,7 @@ def vaults_list(
 def vaults_provision(
     account_id: str, *, chain_id: int, idempotency_key: str | None = None
 ) -> Call[VaultDetails]:
-    """Create the account's vault on a chain; 200 if it has one. Needs `v2:vaults`. Answers
+    """Create the account's vault on a chain; 200 if it has one. Needs `v2:vaults`. Returns
     200 if it already existed. The chain on which the account is to have a vault.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
@@ -822,7 +822,7 @@ def vaults_provision(
         operation="provisionVault",
         method="POST",
         path="/v2/accounts/{accountId}/vaults",
-        answer=VaultDetails,
+        response=VaultDetails,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"chainId": chain_id}),
@@ -841,7 +841,7 @@ def vaults_read_policy(
         operation="readVaultPolicy",
         method="GET",
         path="/v2/accounts/{accountId}/vaults/{vaultId}/policy",
-        answer=Policy,
+        response=Policy,
         credential="app_secret",
         path_arguments={"accountId": account_id, "vaultId": vault_id},
         query={"version": version},
@@ -883,7 +883,7 @@ def vaults_replace_policy(
         operation="replaceVaultPolicy",
         method="PUT",
         path="/v2/accounts/{accountId}/vaults/{vaultId}/policy",
-        answer=Policy,
+        response=Policy,
         credential="app_secret",
         path_arguments={"accountId": account_id, "vaultId": vault_id},
         body=given(
@@ -908,7 +908,7 @@ def vaults_read_yield_settings(account_id: str, vault_id: str) -> Call[YieldSett
         operation="readVaultYieldSettings",
         method="GET",
         path="/v2/accounts/{accountId}/vaults/{vaultId}/yield-settings",
-        answer=YieldSettings,
+        response=YieldSettings,
         credential="app_secret",
         path_arguments={"accountId": account_id, "vaultId": vault_id},
     )
@@ -932,7 +932,7 @@ def vaults_replace_yield_settings(
         operation="replaceVaultYieldSettings",
         method="PUT",
         path="/v2/accounts/{accountId}/vaults/{vaultId}/yield-settings",
-        answer=YieldSettings,
+        response=YieldSettings,
         credential="app_secret",
         path_arguments={"accountId": account_id, "vaultId": vault_id},
         body=given({"enabled": enabled, "strategy": strategy}),
@@ -971,7 +971,7 @@ def mandates_create(
         operation="createMandate",
         method="POST",
         path="/v2/accounts/{accountId}/mandates",
-        answer=Mandate,
+        response=Mandate,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given(
@@ -1000,7 +1000,7 @@ def mandates_list(
         operation="listMandates",
         method="GET",
         path="/v2/accounts/{accountId}/mandates",
-        answer=Page[Mandate],
+        response=Page[Mandate],
         credential="app_secret",
         path_arguments={"accountId": account_id},
         query={"cursor": cursor, "limit": limit},
@@ -1013,7 +1013,7 @@ def mandates_revoke(account_id: str, mandate_id: str) -> Call[Mandate]:
         operation="revokeMandate",
         method="DELETE",
         path="/v2/accounts/{accountId}/mandates/{mandateId}",
-        answer=Mandate,
+        response=Mandate,
         credential="app_secret",
         path_arguments={"accountId": account_id, "mandateId": mandate_id},
     )
@@ -1023,7 +1023,7 @@ def deposits_issue_address(
     account_id: str, *, chain_id: int, idempotency_key: str | None = None
 ) -> Call[DepositAddress]:
     """Get the account's deposit address on a chain; 200 if it has one. Needs
-    `v2:deposit_addresses`. Answers 200 if it already existed. The chain on which the
+    `v2:deposit_addresses`. Returns 200 if it already existed. The chain on which the
     account is to have a deposit address.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
@@ -1032,7 +1032,7 @@ def deposits_issue_address(
         operation="issueDepositAddress",
         method="POST",
         path="/v2/accounts/{accountId}/deposit-addresses",
-        answer=DepositAddress,
+        response=DepositAddress,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"chainId": chain_id}),
@@ -1051,7 +1051,7 @@ def deposits_list_addresses(
         operation="listDepositAddresses",
         method="GET",
         path="/v2/accounts/{accountId}/deposit-addresses",
-        answer=Page[DepositAddress],
+        response=Page[DepositAddress],
         credential="app_secret",
         path_arguments={"accountId": account_id},
         query={"cursor": cursor, "limit": limit},
@@ -1071,7 +1071,7 @@ def deposits_check(
         operation="checkDeposits",
         method="POST",
         path="/v2/accounts/{accountId}/deposit-addresses/check",
-        answer=Check,
+        response=Check,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"chainId": chain_id}),
@@ -1097,7 +1097,7 @@ def deposits_send_back(
         operation="returnDeposit",
         method="POST",
         path="/v2/accounts/{accountId}/deposits/{depositId}/return",
-        answer=Deposit,
+        response=Deposit,
         credential="app_secret",
         path_arguments={"accountId": account_id, "depositId": deposit_id},
         body=given({"destination": destination}),
@@ -1120,7 +1120,7 @@ def deposits_list(
         operation="listDeposits",
         method="GET",
         path="/v2/accounts/{accountId}/deposits",
-        answer=Page[Deposit],
+        response=Page[Deposit],
         credential="app_secret",
         path_arguments={"accountId": account_id},
         query={"status": status, "cursor": cursor, "limit": limit},
@@ -1164,7 +1164,7 @@ def payments_receive(
         operation="createPayment",
         method="POST",
         path="/v2/payments",
-        answer=CreatedPayment,
+        response=CreatedPayment,
         credential="app_secret",
         body=given(
             {
@@ -1213,7 +1213,7 @@ def payments_send(
         operation="createPayment",
         method="POST",
         path="/v2/payments",
-        answer=Payment,
+        response=Payment,
         credential="app_secret",
         body=given(
             {
@@ -1259,7 +1259,7 @@ def payments_collect(
         operation="createPayment",
         method="POST",
         path="/v2/payments",
-        answer=Payment,
+        response=Payment,
         credential="app_secret",
         body=given(
             {
@@ -1314,7 +1314,7 @@ def payments_list(
         operation="listPayments",
         method="GET",
         path="/v2/payments",
-        answer=Page[Payment],
+        response=Page[Payment],
         credential="app_secret",
         query={
             "status": status,
@@ -1335,7 +1335,7 @@ def payments_read(payment_id: str) -> Call[Payment]:
         operation="readPayment",
         method="GET",
         path="/v2/payments/{paymentId}",
-        answer=Payment,
+        response=Payment,
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
     )
@@ -1347,7 +1347,7 @@ def payments_cancel(payment_id: str, *, idempotency_key: str | None = None) -> C
         operation="cancelPayment",
         method="POST",
         path="/v2/payments/{paymentId}/cancel",
-        answer=Payment,
+        response=Payment,
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
         takes_key=True,
@@ -1365,7 +1365,7 @@ def payments_list_receipts(
         operation="readPaymentReceipts",
         method="GET",
         path="/v2/payments/{paymentId}/receipts",
-        answer=Receipts,
+        response=Receipts,
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
         query={"cursor": cursor, "limit": limit},
@@ -1396,7 +1396,7 @@ def payments_reconcile(
         operation="reconcilePayment",
         method="POST",
         path="/v2/payments/{paymentId}/reconcile",
-        answer=Payment,
+        response=Payment,
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
         body=given(
@@ -1428,7 +1428,7 @@ def payments_refund(
         operation="createRefund",
         method="POST",
         path="/v2/payments/{paymentId}/refunds",
-        answer=CreatedRefund,
+        response=CreatedRefund,
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
         body=given({"amount": amount, "destination": destination, "reason": reason}),
@@ -1447,7 +1447,7 @@ def payments_list_refunds(
         operation="listRefunds",
         method="GET",
         path="/v2/payments/{paymentId}/refunds",
-        answer=Page[Refund],
+        response=Page[Refund],
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
         query={"cursor": cursor, "limit": limit},
@@ -1462,7 +1462,7 @@ def sessions_read(session_id: str) -> Call[Session]:
         operation="readSession",
         method="GET",
         path="/v2/sessions/{sessionId}",
-        answer=Session,
+        response=Session,
         credential="app_secret",
         path_arguments={"sessionId": session_id},
     )
@@ -1485,7 +1485,7 @@ def sessions_flag_dispute(
         operation="flagDispute",
         method="POST",
         path="/v2/sessions/{sessionId}/dispute",
-        answer=FlaggedSession,
+        response=FlaggedSession,
         credential="app_secret_as_bearer",
         path_arguments={"sessionId": session_id},
         body=given({"reason": reason, "description": description}),
@@ -1510,7 +1510,7 @@ def sessions_resolve_dispute(
         operation="resolveDispute",
         method="POST",
         path="/v2/sessions/{sessionId}/dispute/resolve",
-        answer=Session,
+        response=Session,
         credential="app_secret",
         path_arguments={"sessionId": session_id},
         body=given({"resolution": resolution, "note": note}),
@@ -1540,7 +1540,7 @@ def webhooks_create(
         operation="createWebhook",
         method="POST",
         path="/v2/console/apps/{appId}/environments/{environmentId}/webhooks",
-        answer=EndpointWithSecret,
+        response=EndpointWithSecret,
         credential="app_secret",
         path_arguments={"appId": app_id, "environmentId": environment_id},
         body=given({"url": url, "description": description, "subscribedEvents": subscribed_events}),
@@ -1560,7 +1560,7 @@ def webhooks_list(
         operation="listWebhooks",
         method="GET",
         path="/v2/console/webhooks",
-        answer=Endpoints,
+        response=Endpoints,
         credential="app_secret",
         query={"cursor": cursor, "limit": limit},
     )
@@ -1572,7 +1572,7 @@ def webhooks_read(webhook_id: str) -> Call[EndpointWithHealth]:
         operation="readWebhook",
         method="GET",
         path="/v2/console/webhooks/{webhookId}",
-        answer=EndpointWithHealth,
+        response=EndpointWithHealth,
         credential="app_secret",
         path_arguments={"webhookId": webhook_id},
     )
@@ -1597,7 +1597,7 @@ def webhooks_change(
         operation="changeWebhook",
         method="PATCH",
         path="/v2/console/webhooks/{webhookId}",
-        answer=OneEndpoint,
+        response=OneEndpoint,
         credential="app_secret",
         path_arguments={"webhookId": webhook_id},
         body=given(
@@ -1624,7 +1624,7 @@ def webhooks_rotate_secret(
         operation="rotateWebhookSecret",
         method="POST",
         path="/v2/console/webhooks/{webhookId}/rotate-secret",
-        answer=EndpointWithSecret,
+        response=EndpointWithSecret,
         credential="app_secret",
         path_arguments={"webhookId": webhook_id},
         body=given({"overlapSeconds": overlap_seconds}),
@@ -1641,7 +1641,7 @@ def webhooks_test(webhook_id: str, *, idempotency_key: str | None = None) -> Cal
         operation="testWebhook",
         method="POST",
         path="/v2/console/webhooks/{webhookId}/test",
-        answer=TestedEndpoint,
+        response=TestedEndpoint,
         credential="app_secret",
         path_arguments={"webhookId": webhook_id},
         takes_key=True,
@@ -1662,7 +1662,7 @@ def webhooks_recover(
         operation="recoverWebhook",
         method="POST",
         path="/v2/console/webhooks/{webhookId}/recover",
-        answer=RecoveringEndpoint,
+        response=RecoveringEndpoint,
         credential="app_secret",
         path_arguments={"webhookId": webhook_id},
         body=given({"since": since}),
@@ -1681,7 +1681,7 @@ def webhooks_list_deliveries(
         operation="listWebhookDeliveries",
         method="GET",
         path="/v2/console/webhooks/{webhookId}/deliveries",
-        answer=Deliveries,
+        response=Deliveries,
         credential="app_secret",
         path_arguments={"webhookId": webhook_id},
         query={"cursor": cursor, "limit": limit},
@@ -1696,7 +1696,7 @@ def webhooks_retry_delivery(
         operation="retryWebhookDelivery",
         method="POST",
         path="/v2/console/webhooks/{webhookId}/deliveries/{deliveryId}/retry",
-        answer=RetriedDelivery,
+        response=RetriedDelivery,
         credential="app_secret",
         path_arguments={"webhookId": webhook_id, "deliveryId": delivery_id},
         takes_key=True,
@@ -1724,7 +1724,7 @@ def events_list(
         operation="listEvents",
         method="GET",
         path="/v2/console/events",
-        answer=Page[Event],
+        response=Page[Event],
         credential="app_secret",
         query={
             "name": name,
@@ -1743,7 +1743,7 @@ def events_read(event_id: str) -> Call[Event]:
         operation="readEvent",
         method="GET",
         path="/v2/console/events/{eventId}",
-        answer=Event,
+        response=Event,
         credential="app_secret",
         path_arguments={"eventId": event_id},
     )
@@ -1763,7 +1763,7 @@ def events_resend(
         operation="resendEvent",
         method="POST",
         path="/v2/console/events/{eventId}/resend",
-        answer=ResentEvent,
+        response=ResentEvent,
         credential="app_secret",
         path_arguments={"eventId": event_id},
         body=given({"webhookId": webhook_id}),
@@ -1785,7 +1785,7 @@ def requests_list(
         operation="listRequests",
         method="GET",
         path="/v2/console/requests",
-        answer=Page[LoggedRequest],
+        response=Page[LoggedRequest],
         credential="app_secret",
         query={"status": status, "cursor": cursor, "limit": limit},
     )
@@ -1797,7 +1797,7 @@ def sandbox_read() -> Call[Sandbox]:
         operation="readSandbox",
         method="GET",
         path="/v2/sandbox",
-        answer=Sandbox,
+        response=Sandbox,
         credential="app_secret",
     )
 
@@ -1822,7 +1822,7 @@ def sandbox_fund(
         operation="fundSandboxAccount",
         method="POST",
         path="/v2/sandbox/accounts/{accountId}/fund",
-        answer=Funded,
+        response=Funded,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"chainId": chain_id, "assetSymbol": asset_symbol, "amount": amount}),
@@ -1846,7 +1846,7 @@ def sandbox_decide_kyc(
         operation="decideSandboxKyc",
         method="POST",
         path="/v2/sandbox/accounts/{accountId}/kyc",
-        answer=Verification,
+        response=Verification,
         credential="app_secret",
         path_arguments={"accountId": account_id},
         body=given({"status": status}),
@@ -1879,7 +1879,7 @@ def sandbox_deposit_at_bank(
         operation="depositAtSandboxBank",
         method="POST",
         path="/v2/sandbox/bank-deposits",
-        answer=BankDeposit,
+        response=BankDeposit,
         credential="app_secret",
         body=given(
             {
@@ -1906,7 +1906,7 @@ def sandbox_mine_blocks(
         operation="mineSandboxBlocks",
         method="POST",
         path="/v2/sandbox/blocks",
-        answer=Chain,
+        response=Chain,
         credential="app_secret",
         body=given({"chainId": chain_id, "count": count}),
         takes_key=True,
@@ -1926,7 +1926,7 @@ def sandbox_advance_clock(
         operation="advanceSandboxClock",
         method="POST",
         path="/v2/sandbox/clock",
-        answer=Advanced,
+        response=Advanced,
         credential="app_secret",
         body=given({"advanceSeconds": advance_seconds}),
         takes_key=True,
@@ -1952,7 +1952,7 @@ def sandbox_trigger_event(
         operation="triggerSandboxEvent",
         method="POST",
         path="/v2/sandbox/events",
-        answer=Triggered,
+        response=Triggered,
         credential="app_secret",
         body=given({"name": name, "accountId": account_id, "paymentId": payment_id}),
         takes_key=True,
@@ -1980,7 +1980,7 @@ def sandbox_fail_dependency(
         operation="failSandboxDependency",
         method="POST",
         path="/v2/sandbox/failures",
-        answer=ArmedFailure,
+        response=ArmedFailure,
         credential="app_secret",
         body=given(
             {"dependency": dependency, "operation": operation, "times": times, "chainId": chain_id}
@@ -2007,7 +2007,7 @@ def sandbox_decide_payout(
         operation="decideSandboxPayout",
         method="POST",
         path="/v2/sandbox/payouts/{paymentId}",
-        answer=DecidedPayout,
+        response=DecidedPayout,
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
         body=given({"outcome": outcome, "code": code}),
@@ -2034,7 +2034,7 @@ def sandbox_reorg_chain(
         operation="reorgSandboxChain",
         method="POST",
         path="/v2/sandbox/reorgs",
-        answer=Chain,
+        response=Chain,
         credential="app_secret",
         body=given({"chainId": chain_id, "depth": depth, "reinclude": reinclude}),
         takes_key=True,
@@ -2048,7 +2048,7 @@ def sandbox_run(*, idempotency_key: str | None = None) -> Call[Ran]:
         operation="runSandboxWork",
         method="POST",
         path="/v2/sandbox/run",
-        answer=Ran,
+        response=Ran,
         credential="app_secret",
         takes_key=True,
         idempotency_key=idempotency_key,
@@ -2080,7 +2080,7 @@ def sandbox_transfer(
         operation="makeSandboxTransfer",
         method="POST",
         path="/v2/sandbox/transfers",
-        answer=Transferred,
+        response=Transferred,
         credential="app_secret",
         body=given(
             {
@@ -2103,7 +2103,7 @@ def health_check() -> Call[Health]:
         operation="checkHealth",
         method="GET",
         path="/healthz",
-        answer=Health,
+        response=Health,
         credential="none",
     )
 
@@ -2114,7 +2114,7 @@ def health_check_readiness() -> Call[Health]:
         operation="checkReadiness",
         method="GET",
         path="/readyz",
-        answer=Health,
+        response=Health,
         credential="none",
     )
 
@@ -2126,7 +2126,7 @@ def legacy_register(
     preferred_settlement_chain: int | UnsetType | None = UNSET,
     preferred_settlement_token: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
-) -> Call[MoneyAccountAnswer]:
+) -> Call[MoneyAccountResponse]:
     """Create a Money Account. Needs a standard key. A new Money Account. An address given
     here is not verified; its format shows the chain type. Also refused: an address that
     is not valid for any chain type, or that is given twice.
@@ -2141,7 +2141,7 @@ def legacy_register(
         operation="registerLegacyUser",
         method="POST",
         path="/sdk/v1/register",
-        answer=MoneyAccountAnswer,
+        response=MoneyAccountResponse,
         credential="app_secret",
         body=given(
             {
@@ -2158,7 +2158,7 @@ def legacy_register(
 
 def legacy_get_user(
     *, user_id: str | None = None, username: str | None = None
-) -> Call[MoneyAccountAnswer]:
+) -> Call[MoneyAccountResponse]:
     """Read a Money Account by its id or its username. Needs a standard key. An account by
     its id or its username.
 
@@ -2168,13 +2168,13 @@ def legacy_get_user(
         operation="readLegacyUser",
         method="GET",
         path="/sdk/v1/get-user",
-        answer=MoneyAccountAnswer,
+        response=MoneyAccountResponse,
         credential="app_secret",
         query={"userId": user_id, "username": username},
     )
 
 
-def legacy_get_user_by_address(*, address: str) -> Call[AddressOwnerAnswer]:
+def legacy_get_user_by_address(*, address: str) -> Call[AddressOwnerResponse]:
     """Read the Money Account that a wallet address is linked to. Needs a standard key. A
     wallet address that is linked to an account; its format shows the chain type.
     """
@@ -2182,7 +2182,7 @@ def legacy_get_user_by_address(*, address: str) -> Call[AddressOwnerAnswer]:
         operation="readLegacyAddressOwner",
         method="GET",
         path="/sdk/v1/get-user-byaddress",
-        answer=AddressOwnerAnswer,
+        response=AddressOwnerResponse,
         credential="app_secret",
         query={"address": address},
     )
@@ -2197,7 +2197,7 @@ def legacy_add_address(
     message: str,
     public_key: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
-) -> Call[LinkedAddressesAnswer]:
+) -> Call[LinkedAddressesResponse]:
     """Link a wallet to an account by the wallet's signature of a message. Needs a standard
     key. A wallet's signature of a message, which links the wallet. A message works once.
     EVM: 65 bytes in hex, by `personal_sign`, or for a contract wallet what its contract
@@ -2216,7 +2216,7 @@ def legacy_add_address(
         operation="addLegacyAddress",
         method="POST",
         path="/sdk/v1/add-address",
-        answer=LinkedAddressesAnswer,
+        response=LinkedAddressesResponse,
         credential="app_secret",
         body=given(
             {
@@ -2233,7 +2233,7 @@ def legacy_add_address(
     )
 
 
-def legacy_check_username(*, username: str) -> Call[UsernameAvailabilityAnswer]:
+def legacy_check_username(*, username: str) -> Call[UsernameAvailabilityResponse]:
     """Check whether an account could have a username. The username to check.
 
     `username`: 3 to 20 letters, digits or underscores.
@@ -2242,7 +2242,7 @@ def legacy_check_username(*, username: str) -> Call[UsernameAvailabilityAnswer]:
         operation="checkLegacyUsername",
         method="GET",
         path="/sdk/v1/check-username",
-        answer=UsernameAvailabilityAnswer,
+        response=UsernameAvailabilityResponse,
         credential="app_id",
         query={"username": username},
     )
@@ -2250,7 +2250,7 @@ def legacy_check_username(*, username: str) -> Call[UsernameAvailabilityAnswer]:
 
 def legacy_update_username(
     *, user_id: str, username: str, idempotency_key: str | None = None
-) -> Call[ChosenUsernameAnswer]:
+) -> Call[ChosenUsernameResponse]:
     """Give an account its username, once. Needs a standard key. The username of an account
     that does not have one yet.
 
@@ -2262,7 +2262,7 @@ def legacy_update_username(
         operation="setLegacyUsername",
         method="POST",
         path="/sdk/v1/update-username",
-        answer=ChosenUsernameAnswer,
+        response=ChosenUsernameResponse,
         credential="app_secret",
         body=given({"userId": user_id, "username": username}),
         takes_key=True,
@@ -2276,7 +2276,7 @@ def legacy_update_preferences(
     preferred_settlement_chain: int | UnsetType | None = UNSET,
     preferred_settlement_token: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
-) -> Call[PreferencesAnswer]:
+) -> Call[PreferencesResponse]:
     """Set the chain and token in which an account is to be paid. Needs a standard key. Where
     the account is to be paid; an absent field stays as it is. Also refused: a body that
     would change nothing.
@@ -2289,7 +2289,7 @@ def legacy_update_preferences(
         operation="setLegacyPreferences",
         method="POST",
         path="/sdk/v1/update-preferences",
-        answer=PreferencesAnswer,
+        response=PreferencesResponse,
         credential="app_secret",
         body=given(
             {
@@ -2303,13 +2303,13 @@ def legacy_update_preferences(
     )
 
 
-def legacy_resolve(*, payment_address: str) -> Call[ResolvedAddressAnswer]:
+def legacy_resolve(*, payment_address: str) -> Call[ResolvedAddressResponse]:
     """Read the account that a payment address pays. `<username>@<resolver>`."""
     return Call(
         operation="resolveLegacyAddress",
         method="GET",
         path="/sdk/v1/resolve",
-        answer=ResolvedAddressAnswer,
+        response=ResolvedAddressResponse,
         credential="app_id",
         query={"paymentAddress": payment_address},
     )
@@ -2317,7 +2317,7 @@ def legacy_resolve(*, payment_address: str) -> Call[ResolvedAddressAnswer]:
 
 def legacy_is_kyc_done(
     *, user_id: str | None = None, username: str | None = None, payment_address: str | None = None
-) -> Call[KycDoneAnswer]:
+) -> Call[KycDoneResponse]:
     """Check whether an account is verified. An account by its id, its username or its
     payment address.
 
@@ -2327,13 +2327,13 @@ def legacy_is_kyc_done(
         operation="readLegacyKyc",
         method="GET",
         path="/sdk/v1/is-kyc-done",
-        answer=KycDoneAnswer,
+        response=KycDoneResponse,
         credential="app_id",
         query={"userId": user_id, "username": username, "paymentAddress": payment_address},
     )
 
 
-def legacy_generate(*, user_id: str, chain_id: int) -> Call[GeneratedAddressAnswer]:
+def legacy_generate(*, user_id: str, chain_id: int) -> Call[GeneratedAddressResponse]:
     """Get an account's deposit address on a chain; every call returns the same one. The
     account of the deposit address, and its chain.
 
@@ -2344,7 +2344,7 @@ def legacy_generate(*, user_id: str, chain_id: int) -> Call[GeneratedAddressAnsw
         operation="generateLegacyAddress",
         method="POST",
         path="/sdk/v1/generate",
-        answer=GeneratedAddressAnswer,
+        response=GeneratedAddressResponse,
         credential="app_id",
         body=given({"userId": user_id, "chainId": chain_id}),
     )
@@ -2357,7 +2357,7 @@ def legacy_get_deposit_address(
     source_address: str,
     source_chain_id: int,
     source_chain_token: str,
-) -> Call[QuotedAddressAnswer]:
+) -> Call[QuotedAddressResponse]:
     """Give a payer an address for one payment to a payment address. Who is paid, and the
     input amount, in the token's smallest unit. `sourceChainToken` is the symbol or the
     address of a token.
@@ -2373,7 +2373,7 @@ def legacy_get_deposit_address(
         operation="createLegacyDepositAddress",
         method="POST",
         path="/sdk/v1/get-deposit-address",
-        answer=QuotedAddressAnswer,
+        response=QuotedAddressResponse,
         credential="sdk_key",
         body=given(
             {
@@ -2399,7 +2399,7 @@ def legacy_quote(
     destination_wallet_address: str | UnsetType | None = UNSET,
     destination_chain_id: int | UnsetType | None = UNSET,
     destination_token: str | UnsetType | None = UNSET,
-) -> Call[QuoteAnswer]:
+) -> Call[QuoteResponse]:
     """Quote a transfer, on one chain or across two, with its own deposit address. The payer,
     the recipient and the amount in whole tokens of `sourceChainToken`. The service reads
     the number exactly. Without a chain or token, the preference of the payer or recipient
@@ -2421,7 +2421,7 @@ def legacy_quote(
         operation="createLegacyQuote",
         method="POST",
         path="/sdk/v1/quote",
-        answer=QuoteAnswer,
+        response=QuoteResponse,
         credential="app_id",
         body=given(
             {
@@ -2442,7 +2442,7 @@ def legacy_quote(
 
 def legacy_read_transfer(
     *, quote_id: str | None = None, deposit_address: str | None = None, chain_id: int | None = None
-) -> Call[TransferStateAnswer]:
+) -> Call[TransferStateResponse]:
     """Check the same, with the fields in the query string. The transfer to check: that of a
     quote, or one to a deposit address. Also refused: a deposit address without its chain,
     or a quote with one.
@@ -2451,7 +2451,7 @@ def legacy_read_transfer(
         operation="readLegacyTransfer",
         method="GET",
         path="/sdk/v1/verify-transfer",
-        answer=TransferStateAnswer,
+        response=TransferStateResponse,
         credential="app_id",
         query={"quoteId": quote_id, "depositAddress": deposit_address, "chainId": chain_id},
     )
@@ -2462,7 +2462,7 @@ def legacy_verify_transfer(
     quote_id: str | UnsetType | None = UNSET,
     deposit_address: str | UnsetType | None = UNSET,
     chain_id: int | UnsetType | None = UNSET,
-) -> Call[TransferStateAnswer]:
+) -> Call[TransferStateResponse]:
     """Check whether the transfer of a quote, or to a deposit address, is done. The transfer
     to check: that of a quote, or one to a deposit address. Also refused: a deposit
     address without its chain, or a quote with one.
@@ -2475,7 +2475,7 @@ def legacy_verify_transfer(
         operation="verifyLegacyTransfer",
         method="POST",
         path="/sdk/v1/verify-transfer",
-        answer=TransferStateAnswer,
+        response=TransferStateResponse,
         credential="app_id",
         body=given({"quoteId": quote_id, "depositAddress": deposit_address, "chainId": chain_id}),
     )
@@ -2488,7 +2488,7 @@ def legacy_settle(
     domain: SettlementDomain,
     types: SettlementTypes,
     idempotency_key: str | None = None,
-) -> Call[SettlementAnswer]:
+) -> Call[SettlementResponse]:
     """Pay a quote from the payer's vault, with a signature of the payer's wallet. What the
     payer of a quote has signed (EIP-712, or ERC-1271), and the signature in hex. Also
     refused: a domain, types or numbers that no settlement of any quote can have.
@@ -2502,7 +2502,7 @@ def legacy_settle(
         operation="settleLegacyQuote",
         method="POST",
         path="/sdk/v1/settle",
-        answer=SettlementAnswer,
+        response=SettlementResponse,
         credential="app_id",
         body=given({"payload": payload, "signature": signature, "domain": domain, "types": types}),
         takes_key=True,
@@ -2510,13 +2510,13 @@ def legacy_settle(
     )
 
 
-def legacy_supported_chains() -> Call[SupportedChainsAnswer]:
+def legacy_supported_chains() -> Call[SupportedChainsResponse]:
     """List the chains and their tokens."""
     return Call(
         operation="listLegacyChains",
         method="GET",
         path="/sdk/v1/supported-chains",
-        answer=SupportedChainsAnswer,
+        response=SupportedChainsResponse,
         credential="none",
     )
 
@@ -2527,7 +2527,7 @@ def legacy_get_balance(
     payment_address: str | UnsetType | None = UNSET,
     address: str | UnsetType | None = UNSET,
     chain_type: Literal["evm", "solana", "aptos"] | UnsetType | None = UNSET,
-) -> Call[AddressBalanceAnswer]:
+) -> Call[AddressBalanceResponse]:
     """Read the USDC balance of an account's vault, or of any address. Needs a standard key.
     An account's vault, or any address. The balance is of USDC; on EVM, of USDC on
     Polygon.
@@ -2541,7 +2541,7 @@ def legacy_get_balance(
         operation="readLegacyBalance",
         method="POST",
         path="/sdk/v1/get-balance",
-        answer=AddressBalanceAnswer,
+        response=AddressBalanceResponse,
         credential="app_secret",
         body=given(
             {
@@ -2556,7 +2556,7 @@ def legacy_get_balance(
 
 def legacy_get_balances(
     *, user_address: str, amount: Decimal | None = None
-) -> Call[AddressHoldingsAnswer]:
+) -> Call[AddressHoldingsResponse]:
     """Read an address's balances on every chain of its type, valued in US dollars. An
     address, on all chains of its type. With `amount`, only balances above that number of
     whole tokens.
@@ -2565,19 +2565,19 @@ def legacy_get_balances(
         operation="readLegacyBalances",
         method="GET",
         path="/sdk/v1/get-balances",
-        answer=AddressHoldingsAnswer,
+        response=AddressHoldingsResponse,
         credential="app_id",
         query={"userAddress": user_address, "amount": amount},
     )
 
 
-def legacy_get_transaction(*, transaction_id: str) -> Call[TransactionAnswer]:
+def legacy_get_transaction(*, transaction_id: str) -> Call[TransactionResponse]:
     """Read a transaction. Needs a standard key. A transaction by its id."""
     return Call(
         operation="readLegacyTransaction",
         method="GET",
         path="/sdk/v1/get-transaction",
-        answer=TransactionAnswer,
+        response=TransactionResponse,
         credential="app_secret",
         query={"transactionId": transaction_id},
     )
@@ -2592,7 +2592,7 @@ def legacy_get_transactions(
     status: Literal["pending", "processing", "completed", "failed"] | None = None,
     chain_id: int | None = None,
     before: str | None = None,
-) -> Call[TransactionsAnswer]:
+) -> Call[TransactionsResponse]:
     """List an account's transactions, newest first. Needs a standard key. An account's
     transactions, newest first. Pages reach 1,000 transactions; `before` is the id of a
     transaction, and the list begins after it.
@@ -2601,7 +2601,7 @@ def legacy_get_transactions(
         operation="listLegacyTransactions",
         method="GET",
         path="/sdk/v1/get-transactions",
-        answer=TransactionsAnswer,
+        response=TransactionsResponse,
         credential="app_secret",
         query={
             "userId": user_id,
@@ -2617,7 +2617,7 @@ def legacy_get_transactions(
 
 def legacy_deploy_role_module(
     *, user_id: str, tx_data: OwnersCall, signature: str, idempotency_key: str | None = None
-) -> Call[RoleModuleAnswer]:
+) -> Call[RoleModuleResponse]:
     """Deploy the role module of an account's vault, and enable it in the vault. Needs a
     standard key. What the owner of an account's vault has signed (EIP-712, or ERC-1271),
     and the signature.
@@ -2630,7 +2630,7 @@ def legacy_deploy_role_module(
         operation="deployLegacyRoleModule",
         method="POST",
         path="/sdk/v1/deploy-role-module",
-        answer=RoleModuleAnswer,
+        response=RoleModuleResponse,
         credential="app_secret",
         body=given({"userId": user_id, "txData": tx_data, "signature": signature}),
         takes_key=True,
@@ -2644,7 +2644,7 @@ def own_account_read() -> Call[OwnAccount]:
         operation="readOwnAccount",
         method="GET",
         path="/v2/client/me",
-        answer=OwnAccount,
+        response=OwnAccount,
         credential="access_token",
     )
 
@@ -2653,7 +2653,7 @@ def own_deposits_issue_address(
     *, chain_id: int, idempotency_key: str | None = None
 ) -> Call[DepositAddress]:
     """Get the caller's own deposit address on a chain; 200 if it has one. Needs
-    `deposits:write`. Answers 200 if it already existed. The chain on which the account is
+    `deposits:write`. Returns 200 if it already existed. The chain on which the account is
     to have a deposit address.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
@@ -2662,7 +2662,7 @@ def own_deposits_issue_address(
         operation="issueOwnDepositAddress",
         method="POST",
         path="/v2/client/me/deposit-addresses",
-        answer=DepositAddress,
+        response=DepositAddress,
         credential="access_token",
         body=given({"chainId": chain_id}),
         takes_key=True,
@@ -2680,7 +2680,7 @@ def own_deposits_list_addresses(
         operation="listOwnDepositAddresses",
         method="GET",
         path="/v2/client/me/deposit-addresses",
-        answer=Page[DepositAddress],
+        response=Page[DepositAddress],
         credential="access_token",
         query={"cursor": cursor, "limit": limit},
     )
@@ -2726,7 +2726,7 @@ def own_payments_create(
         operation="createOwnPayment",
         method="POST",
         path="/v2/client/me/payments",
-        answer=CreatedPayment,
+        response=CreatedPayment,
         credential="access_token",
         body=given(
             {
@@ -2759,7 +2759,7 @@ def own_payments_list(
         operation="listOwnPayments",
         method="GET",
         path="/v2/client/me/payments",
-        answer=Page[RecipientPayment],
+        response=Page[RecipientPayment],
         credential="access_token",
         query={"cursor": cursor, "limit": limit},
     )
@@ -2771,7 +2771,7 @@ def own_payments_read(payment_id: str) -> Call[RecipientPayment]:
         operation="readOwnPayment",
         method="GET",
         path="/v2/client/me/payments/{paymentId}",
-        answer=RecipientPayment,
+        response=RecipientPayment,
         credential="access_token",
         path_arguments={"paymentId": payment_id},
     )
@@ -2783,7 +2783,7 @@ def own_payments_read_as_payer(payment_id: str, *, payment_secret: str) -> Call[
         operation="readOwnPayment",
         method="GET",
         path="/v2/client/me/payments/{paymentId}",
-        answer=PayerPayment,
+        response=PayerPayment,
         credential="access_token",
         path_arguments={"paymentId": payment_id},
         headers={"X-Service-Payment-Secret": payment_secret},
@@ -2810,7 +2810,7 @@ def own_options_create(
         operation="createOption",
         method="POST",
         path="/v2/client/me/payments/{paymentId}/options",
-        answer=PaymentOption,
+        response=PaymentOption,
         credential="access_token",
         path_arguments={"paymentId": payment_id},
         headers={"X-Service-Payment-Secret": payment_secret},
@@ -2832,7 +2832,7 @@ def own_options_list(
         operation="listOptions",
         method="GET",
         path="/v2/client/me/payments/{paymentId}/options",
-        answer=Page[FundedOption],
+        response=Page[FundedOption],
         credential="access_token",
         path_arguments={"paymentId": payment_id},
         query={"cursor": cursor, "limit": limit},
@@ -2846,7 +2846,7 @@ def own_options_read(payment_id: str, option_id: str, *, payment_secret: str) ->
         operation="readOption",
         method="GET",
         path="/v2/client/me/payments/{paymentId}/options/{optionId}",
-        answer=FundedOption,
+        response=FundedOption,
         credential="access_token",
         path_arguments={"paymentId": payment_id, "optionId": option_id},
         headers={"X-Service-Payment-Secret": payment_secret},
@@ -2874,7 +2874,7 @@ def own_options_authorize(
         operation="authorizeOption",
         method="POST",
         path="/v2/client/me/payments/{paymentId}/options/{optionId}/authorize",
-        answer=FundedOption,
+        response=FundedOption,
         credential="access_token",
         path_arguments={"paymentId": payment_id, "optionId": option_id},
         headers={"X-Service-Payment-Secret": payment_secret},
@@ -2892,7 +2892,7 @@ def own_options_refresh(
         operation="refreshOption",
         method="POST",
         path="/v2/client/me/payments/{paymentId}/options/{optionId}/refresh",
-        answer=PaymentOption,
+        response=PaymentOption,
         credential="access_token",
         path_arguments={"paymentId": payment_id, "optionId": option_id},
         headers={"X-Service-Payment-Secret": payment_secret},
@@ -2907,7 +2907,7 @@ def public_sessions_exchange(*, session_token: str) -> Call[AccessToken]:
         operation="exchangeClientSession",
         method="POST",
         path="/v2/client/auth/exchange",
-        answer=AccessToken,
+        response=AccessToken,
         credential="none",
         bearer=session_token,
     )
@@ -2919,7 +2919,7 @@ def public_links_exchange(code: str) -> Call[ExchangedLink]:
         operation="exchangePaymentLink",
         method="POST",
         path="/v2/public/payment-links/{code}/exchange",
-        answer=ExchangedLink,
+        response=ExchangedLink,
         credential="none",
         path_arguments={"code": code},
     )
@@ -2955,7 +2955,7 @@ def public_payments_create(
         operation="createPublicPayment",
         method="POST",
         path="/v2/public/apps/{appId}/payments",
-        answer=CreatedPublicPayment,
+        response=CreatedPublicPayment,
         credential="none",
         path_arguments={"appId": app_id},
         body=given(
@@ -2980,7 +2980,7 @@ def public_payments_read(payment_id: str, *, client_secret: str) -> Call[PublicP
         operation="readPublicPayment",
         method="GET",
         path="/v2/public/payments/{paymentId}",
-        answer=PublicPayment,
+        response=PublicPayment,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id},
@@ -2993,7 +2993,7 @@ def public_payments_read_state(payment_id: str, *, client_secret: str) -> Call[C
         operation="readPublicPaymentState",
         method="GET",
         path="/v2/public/payments/{paymentId}/state",
-        answer=CheckoutState,
+        response=CheckoutState,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id},
@@ -3006,7 +3006,7 @@ def public_payments_list_methods(payment_id: str, *, client_secret: str) -> Call
         operation="listPublicMethods",
         method="GET",
         path="/v2/public/payments/{paymentId}/methods",
-        answer=Methods,
+        response=Methods,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id},
@@ -3035,7 +3035,7 @@ def public_options_create(
         operation="createPublicOption",
         method="POST",
         path="/v2/public/payments/{paymentId}/options",
-        answer=DirectPaymentOption,
+        response=DirectPaymentOption,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id},
@@ -3060,7 +3060,7 @@ def public_options_read(
         operation="readPublicOption",
         method="GET",
         path="/v2/public/payments/{paymentId}/options/{optionId}",
-        answer=DirectPaymentOption,
+        response=DirectPaymentOption,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id, "optionId": option_id},
@@ -3075,7 +3075,7 @@ def public_options_select(
         operation="selectPublicOption",
         method="POST",
         path="/v2/public/payments/{paymentId}/options/{optionId}/select",
-        answer=DirectPaymentOption,
+        response=DirectPaymentOption,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id, "optionId": option_id},
@@ -3092,7 +3092,7 @@ def public_options_refresh(
         operation="refreshPublicOption",
         method="POST",
         path="/v2/public/payments/{paymentId}/options/{optionId}/refresh",
-        answer=DirectPaymentOption,
+        response=DirectPaymentOption,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id, "optionId": option_id},
@@ -3120,7 +3120,7 @@ def public_options_submit_transaction(
         operation="submitPublicTransaction",
         method="POST",
         path="/v2/public/payments/{paymentId}/options/{optionId}/submissions",
-        answer=DirectPaymentOption,
+        response=DirectPaymentOption,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id, "optionId": option_id},

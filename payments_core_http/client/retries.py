@@ -12,7 +12,7 @@ from payments_core_http.client.codes import IdempotencyInProgress, RateLimited
 from payments_core_http.client.errors import (
     ApiError,
     ClientError,
-    NoAnswer,
+    NoResponse,
     RequestMalformed,
 )
 
@@ -53,11 +53,11 @@ def _can_be_sent_again(call: Call[Any], failure: ClientError) -> bool:
     """Whether the failure may pass, and a second request has no second effect."""
     if isinstance(failure, RateLimited):  # refused before anything was done
         return failure.reason != "abuse_blocked"
-    if isinstance(failure, NoAnswer) and not failure.was_sent:
+    if isinstance(failure, NoResponse) and not failure.was_sent:
         return not isinstance(failure, RequestMalformed)
     repeatable = call.method == "GET" or call.idempotency_key is not None
     if isinstance(failure, IdempotencyInProgress):
         return repeatable
     if isinstance(failure, ApiError):
         return repeatable and failure.may_pass
-    return repeatable and isinstance(failure, NoAnswer)
+    return repeatable and isinstance(failure, NoResponse)

@@ -1,4 +1,4 @@
-"""The base of answers and bodies: structs with Python names, which tolerate unknown fields."""
+"""The base of responses and bodies: structs with Python names, which tolerate unknown fields."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ else:
             return str
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A part of an answer. Fields that this release does not know are ignored."""
+class Response(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A part of a response. Fields that this release does not know are ignored."""
 
     def __repr__(self) -> str:
         return _repr_without_secrets(self)
 
 
-class Page(Answer, Generic[Item], frozen=True, kw_only=True, rename="camel"):
+class Page(Response, Generic[Item], frozen=True, kw_only=True, rename="camel"):
     """One page of a list, newest first."""
 
     data: list[Item]

@@ -1,7 +1,7 @@
 """The transports of a client: who may use their connections, how many calls use them at once, and
 which proxy they go through.
 
-A forked child has copies of its parent's sockets, and would read the answers to its parent's
+A forked child has copies of its parent's sockets, and would read the responses to its parent's
 requests. Connections of one event loop do not work in another.
 """
 

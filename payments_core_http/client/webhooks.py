@@ -11,7 +11,7 @@ from payments_core_http.client.events import BY_NAME, Event, UnknownEvent
 class EventMalformed(ValueError):
     """An event whose payload this release does not understand.
 
-    The delivery is authentic, so do not refuse it: answer with a 500, and the event is retried
+    The delivery is authentic, so do not refuse it: respond with a 500, and the event is retried
     until the receiver understands it.
     """
 

@@ -1,4 +1,4 @@
-"""What the synchronous and the asynchronous client share: a call as a request, and its answer."""
+"""What the synchronous and the asynchronous client share: a call as a request, and its response."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from payments_core_http.client.codes import BY_CODE
 from payments_core_http.client.contract import API_VERSION
 from payments_core_http.client.errors import (
     STATUS_CLASSES,
-    AnswerMalformed,
     ApiError,
     ClientError,
     InvalidRequest,
-    NoAnswer,
+    NoResponse,
     RequestMalformed,
+    ResponseMalformed,
     ServiceError,
 )
 from payments_core_http.client_address import is_loopback_host
@@ -36,7 +36,7 @@ T = TypeVar("T")
 _USER_AGENT = "payments-core-client"
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 SEND_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError)
-"""What a transport raises instead of an answer; a host that IDNA refuses is a UnicodeError."""
+"""What a transport raises instead of a response; a host that IDNA refuses is a UnicodeError."""
 _encoder = msgspec.json.Encoder(decimal_format="number")
 _KEY_BYTES = 24
 
@@ -173,13 +173,13 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def read_answer(call: Call[T], response: httpx2.Response) -> T | ClientError:
+def read_response(call: Call[T], response: httpx2.Response) -> T | ClientError:
     """The result of a complete response: its value, or the error to raise."""
     if response.is_success:
         try:
-            return msgspec.json.decode(response.content, type=call.answer)
+            return msgspec.json.decode(response.content, type=call.response)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return AnswerMalformed(call.operation, str(error), response.content)
+            return ResponseMalformed(call.operation, str(error), response.content)
     return _read_error(response)
 
 
@@ -202,7 +202,7 @@ def _read_error(response: httpx2.Response) -> ApiError:
     return kind(
         http_status=status,
         code=code,
-        message=str(error.get("message", "The answer is not the service's own.")),
+        message=str(error.get("message", "The response is not the service's own.")),
         details=details if isinstance(details, dict) else {},
         retry_after_s=_seconds(response.headers.get("Retry-After")),
     )
@@ -213,14 +213,16 @@ def _seconds(header: str | None) -> int | None:
     return int(header) if header is not None and _SECONDS.fullmatch(header) else None
 
 
-def no_answer(call: Call[Any], error: Exception) -> NoAnswer:
+def no_response(call: Call[Any], error: Exception) -> NoResponse:
     """The error of a connection that failed.
 
     Its text names no address and no path, and it has no cause: h11's errors quote header values.
     """
     if _never_left(error):
         return _malformed(call, type(error).__name__)
-    return NoAnswer(call.operation, type(error).__name__, was_sent=not isinstance(error, _NOT_SENT))
+    return NoResponse(
+        call.operation, type(error).__name__, was_sent=not isinstance(error, _NOT_SENT)
+    )
 
 
 def _never_left(error: Exception) -> bool:

@@ -91,7 +91,7 @@ _DELIVERY = f"{_WEBHOOK}/deliveries/{{deliveryId}}"
 
 ROUTES: tuple[Row, ...] = (
     Route(
-        "GET", "/dashboard/assets/dashboard.css", _style, needs=None, answers=Any, has_etag=True,
+        "GET", "/dashboard/assets/dashboard.css", _style, needs=None, response=Any, has_etag=True,
         summary="The style of the dashboard.",
     ),
     _page("GET", "", "logins.show_home", _ANY, "Lead to the Payments."),

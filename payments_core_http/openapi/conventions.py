@@ -1,6 +1,6 @@
-"""What the name of an answer's field says about its text (contract §1 "Conventions").
+"""What the name of a response's field says about its text (contract §1 "Conventions").
 
-Bodies state their rules in annotations, which are checked. Answers follow conventions:
+Bodies state their rules in annotations, which are checked. Responses follow conventions:
 `...At` is a time, `...Atomic` an amount in the smallest unit, `...Id` an id with its prefix.
 """
 

@@ -113,7 +113,7 @@ PIPELINE_ERRORS: tuple[tuple[Condition, tuple[ErrorClass, ...]], ...] = (
         ),
     ),
 )
-"""What the pipeline and the server before it may answer, and on which routes."""
+"""What the pipeline and the server before it may return, and on which routes."""
 
 
 def errors_of(route: Route) -> dict[int, list[ErrorClass]]:

@@ -1,4 +1,4 @@
-"""One value for each name on the wire, the same in every body and answer.
+"""One value for each name on the wire, the same in every body and response.
 
 Together they describe one Payment of 25 USDC on Base.
 """

@@ -1,4 +1,4 @@
-"""One row of the routes as an operation: its parameters, body, answers, errors and credentials."""
+"""One row of the routes as an operation: parameters, body, responses, errors and credentials."""
 
 from __future__ import annotations
 
@@ -94,16 +94,16 @@ class Operations:
         }
 
     def _make_successes(self, route: Route) -> dict[str, Schema]:
-        if route.answers is NoReturn:
+        if route.response is NoReturn:
             return {}
-        schema = self._schemas.reference_to(route.answers, "answer")
+        schema = self._schemas.reference_to(route.response, "response")
         names = ["Service-Version", "X-Request-Id"]
         if route.idempotency != "ignored":
             names.append("Idempotent-Replayed")
         names += ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"]
         names += ["ETag"] * route.has_etag
         response = {
-            "description": _describe_response(route.answers),
+            "description": _describe_response(route.response),
             "headers": {name: {"$ref": HEADERS + name} for name in names},
             "content": {"application/json": {"schema": schema}},
         }
@@ -150,8 +150,8 @@ def _describe_route(route: Route) -> str:
         names = ", ".join(f"`{name}`" for name in (*needs.scopes, *needs.permissions))
         sentences.append(f"Needs {names}.")
     if route.success_if_existing:
-        sentences.append(f"Answers {route.success_if_existing} if it already existed.")
-    if route.answers is NoReturn:
+        sentences.append(f"Returns {route.success_if_existing} if it already existed.")
+    if route.response is NoReturn:
         sentences.append("This release does not implement it yet.")
     if route.query is not Nothing:
         sentences.append(describe(route.query))

@@ -1,6 +1,6 @@
 """JSON Schemas of wire classes, from the annotations that the readers read.
 
-Bodies are closed: a field that is not listed is refused. Answers stay open, since a contract may
+Bodies are closed: a field that is not listed is refused. Responses stay open, since a contract may
 gain fields, except for the classes that the interface closes (`closed`).
 """
 
@@ -28,8 +28,8 @@ COMPONENTS = "#/components/schemas/"
 _SOURCE = re.compile(r" \((?:contract|interface)[^)]*\)")
 """A docstring's reference to its source, which the document's readers do not have."""
 
-Side = Literal["body", "answer"]
-"""Whether a class is read from a request or written to an answer."""
+Side = Literal["body", "response"]
+"""Whether a class is read from a request or written to a response."""
 
 
 @attrs.frozen
@@ -37,7 +37,7 @@ class NamedSchema:
     """A class whose schema has its own name, and its side; or a page of them."""
 
     kind: Any
-    side: Literal["body", "answer", "page"]
+    side: Literal["body", "response", "page"]
 
     @property
     def placeholder(self) -> str:
@@ -135,7 +135,7 @@ class Schemas:
         schemas = [self._make_schema(one, side) for one in kinds]
         ends = [{"type": "null"}] if nullable else []
         told_apart = _find_discriminator(kinds)
-        if told_apart is None:  # as some answers, whose classes differ by their fields alone
+        if told_apart is None:  # as some responses, whose classes differ by their fields alone
             return {"anyOf": [*schemas, *ends]}
         tag, by_value = told_apart
         mapping = {value: self._make_schema(one, side)["$ref"] for value, one in by_value.items()}
@@ -149,7 +149,7 @@ class Schemas:
             "type": "object",
             "required": ["data", "limit", "hasNextPage", "nextCursor"],
             "properties": {
-                "data": {"type": "array", "items": self._make_schema(view, "answer")},
+                "data": {"type": "array", "items": self._make_schema(view, "response")},
                 "limit": {"type": "integer"},
                 "hasNextPage": {"type": "boolean"},
                 "nextCursor": {"type": ["string", "null"]},
@@ -174,7 +174,7 @@ class Schemas:
             schema = self._make_schema(field.type, side)
             if field.is_nullable:
                 schema = _make_nullable(schema)
-            if side == "answer" and schema.get("type") in ("string", ["string", "null"]):
+            if side == "response" and schema.get("type") in ("string", ["string", "null"]):
                 schema = {**(rules_of(field.name, owner) if len(schema) == 1 else {}), **schema}
             properties[field.name] = {**schema, **field.default}
         found: Schema = {
@@ -194,7 +194,7 @@ class Schemas:
 
     def _assign_names(self) -> dict[str, str]:
         """The name of every class. If two want the same name, each of them on that side adds its
-        module; a body that wants an answer's name gets the suffix `Input`."""
+        module; a body that wants a response's name gets the suffix `Input`."""
         names: dict[str, str] = {}
         for is_body in (False, True):
             mine = [named for named in self._found if (named.side == "body") == is_body]
@@ -233,7 +233,7 @@ def fields_of(kind: Any, side: Side) -> Iterator[WireField]:
         return
     attrs.resolve_types(kind)
     for field in attrs.fields(kind):
-        if side == "answer":
+        if side == "response":
             yield WireField(field.name, field.type, msgspec.UnsetType not in get_args(field.type))
         else:
             yield WireField(
@@ -385,7 +385,7 @@ _SCHEMA_BY_TYPE: Mapping[Side, Mapping[Any, Schema]] = {
         bool: {"type": "boolean"},
         Decimal: {"type": "number", "minimum": 0},
     },
-    "answer": {
+    "response": {
         str: {"type": "string"},
         int: {"type": "integer"},
         bool: {"type": "boolean"},

@@ -97,7 +97,7 @@ def _make_field(event: EventType, name: str, schemas: Schemas) -> Schema:
     kind = _TYPES[type(field.sample)]
     schema: Schema = {"type": [kind, "null"] if field.nullable else kind, **rules_of(name)}
     if kind == "array":
-        schema["items"] = schemas.reference_to(PaymentLabel, "answer")
+        schema["items"] = schemas.reference_to(PaymentLabel, "response")
     if kind == "object":
         schema["additionalProperties"] = {}
     if values := _list_values(event, name):

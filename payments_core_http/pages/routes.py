@@ -161,7 +161,7 @@ def _make_file_route(name: str, media_type: str) -> Route:
         return call.add_etag(Response(200, read_file(), version, headers))
 
     return Route(
-        "GET", f"/pay/assets/{name}", answer, needs=None, answers=Any, has_etag=True,
+        "GET", f"/pay/assets/{name}", answer, needs=None, response=Any, has_etag=True,
         summary="A part of the checkout page.",
     )  # fmt: skip
 
@@ -174,13 +174,13 @@ ROUTES: tuple[Row, ...] = (
         summary="The page on which a payer pays.",
     ),
     Route(
-        "POST", "/pay/{code}", play_payer, needs=None, query=PlayQuery, answers=Any, success=303,
+        "POST", "/pay/{code}", play_payer, needs=None, query=PlayQuery, response=Any, success=303,
         policy="payment_page", miss_policy="payment_link",
         errors=(errors.NotFound, errors.EntitlementRequired, errors.InsufficientPermissions),
         summary="Play the payer, the chain or the clock, only in a sandbox.",
     ),
     Route(
-        "GET", "/pay/assets/accent.css", show_accent, needs=None, query=AccentQuery, answers=Any,
+        "GET", "/pay/assets/accent.css", show_accent, needs=None, query=AccentQuery, response=Any,
         has_etag=True, summary="The color of a partner, made readable.",
     ),
     *(_make_file_route(name, media_type) for name, media_type in _STATIC.items()),

@@ -69,7 +69,7 @@ class FieldRow:
 
 @attrs.frozen(kw_only=True)
 class ResponseEntry:
-    """What a route may answer with one status."""
+    """What a route may return with one status."""
 
     status: str
     about: str

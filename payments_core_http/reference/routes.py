@@ -1,4 +1,4 @@
-"""The rows of the reference. They require no credential, and their answers may be cached."""
+"""The rows of the reference. They require no credential, and their responses may be cached."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def _make_route(path: str, make: RenderPage, media_type: str, summary: str) -> R
         "Referrer-Policy": "no-referrer",
     }
 
-    def answer(service: PaymentsService, call: ApiCall[None, None]) -> Response:
+    def respond(service: PaymentsService, call: ApiCall[None, None]) -> Response:
         version = service.settings.versions.current
         return call.add_etag(Response(200, make(version, call.mode), version, headers))
 
-    return Route("GET", path, answer, needs=None, answers=Any, has_etag=True, summary=summary)
+    return Route("GET", path, respond, needs=None, response=Any, has_etag=True, summary=summary)
 
 
 def _render_for(date: str, render: RenderPage, current: str, mode: str) -> bytes:

@@ -15,7 +15,7 @@ from payments_core.sandbox.clock import SandboxClock
 from payments_core.tenants.queries import iterate_apps
 from payments_core_http import create_app
 from payments_core_http.client import AccountClient, AccountDestination, Client, PublicClient
-from payments_core_http.client.answers import Account, Payment
+from payments_core_http.client.responses import Account, Payment
 from payments_core_http.testing.events import ENDPOINT_URL, CapturedEvents
 
 if TYPE_CHECKING:

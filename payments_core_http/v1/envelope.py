@@ -1,6 +1,6 @@
 """The envelope of every success: `{success: true, data, message?, requestId}`.
 
-A route's answer is its own class that adds its `data`, and its `message` if it has one.
+A route's response is its own class that adds its `data`, and its `message` if it has one.
 Errors have the form of `payments_core_http/errors.py: encode_flat_error`.
 """
 

@@ -86,7 +86,7 @@ def read_config(service: PaymentsService, call: ApiCall[None, None]) -> Response
 PARTNERS = (
     Route(
         "GET", "/v2/partners/config", read_config, needs=ANY_KEY,
-        answers=PartnerConfig,
+        response=PartnerConfig,
         summary="Describe this credential and its permissions.",
     ),
 )  # fmt: skip

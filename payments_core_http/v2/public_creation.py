@@ -62,7 +62,7 @@ PUBLIC_CREATION = (
         "POST", "/v2/public/apps/{appId}/payments", create_public_payment,
         needs=public.PUBLIC_CREATION, body=CreatePublicPayment, success=201,
         idempotency="required", policy="public_creation",
-        creation_policy="public_creation_minute", answers=views.CreatedPublicPaymentView,
+        creation_policy="public_creation_minute", response=views.CreatedPublicPaymentView,
         errors=(
             errors.NotFound, errors.OriginNotAllowed, errors.AmountOutOfRange,
             errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,

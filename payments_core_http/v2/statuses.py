@@ -1,4 +1,4 @@
-"""The statuses of answers and filters, straight from the tables that step through them."""
+"""The statuses of responses and filters, straight from the tables that step through them."""
 
 from __future__ import annotations
 

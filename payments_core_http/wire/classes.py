@@ -1,4 +1,4 @@
-"""The decorators of wire classes: `frozen_body` for requests, `frozen_view` for answers.
+"""The decorators of wire classes: `frozen_body` for requests, `frozen_view` for responses.
 
 Both are `attrs.frozen` with fields by keyword only. Each process of the service makes some 250 of
 these classes when it starts, and attrs compiles `__repr__`, `__eq__` and `__hash__` for each, which
@@ -25,7 +25,7 @@ def frozen_body(kind: type[T]) -> type[T]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(attrs.field,))
 def frozen_view(kind: type[T]) -> type[T]:
-    """Make a class of answers, which msgspec reads from the instance's dict."""
+    """Make a class of responses, which msgspec reads from the instance's dict."""
     return _share_methods(attrs.frozen(kw_only=True, slots=False, eq=False, repr=False)(kind))
 
 

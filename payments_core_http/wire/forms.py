@@ -12,9 +12,8 @@ from payments_core.errors import ValidationFailed
 from payments_core.validation.metadata import shorten_name
 from payments_core_http.errors import UnsupportedFormType
 from payments_core_http.wire.body_bytes import BodyIncomplete, declared_length, read_body_bytes
+from payments_core_http.wire.limits import MAX_FORM_BYTES, MAX_FORM_FIELDS
 
-MAX_FORM_BYTES = 16 * 1024
-_MAX_FIELDS = 50
 _TYPE = re.compile(
     r'application/x-www-form-urlencoded(?: *; *charset *= *"?utf-8"?)?', re.ASCII | re.IGNORECASE
 )
@@ -33,7 +32,10 @@ def read_fields(environ: Mapping[str, Any]) -> dict[str, str]:
         raise ValidationFailed.at("form", str(error).removeprefix("the body ")) from error
     try:
         pairs = parse_qsl(
-            raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
+            raw.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MAX_FORM_FIELDS,
         )
     except ValueError:  # UnicodeError is one
         raise ValidationFailed.at("form", "cannot be read") from None

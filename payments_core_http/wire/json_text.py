@@ -12,9 +12,8 @@ from typing import Any, NoReturn
 
 from payments_core.errors import InvalidJson
 from payments_core.json_depth import exceeds_depth
+from payments_core_http.wire.limits import MAX_DEPTH, MAX_DIGITS
 
-MAX_DEPTH = 32
-_MAX_DIGITS = 1_000
 _quote = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -68,13 +67,13 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_integer(text: str) -> int:
-    if len(text) > _MAX_DIGITS:
+    if len(text) > MAX_DIGITS:
         raise InvalidJson("a number has too many digits")
     return int(text)
 
 
 def _parse_decimal(text: str) -> Decimal:
-    if len(text) > _MAX_DIGITS:
+    if len(text) > MAX_DIGITS:
         raise InvalidJson("a number has too many digits")
     try:
         return Decimal(text)

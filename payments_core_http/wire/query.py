@@ -14,9 +14,9 @@ from payments_core.validation.fields import HttpPageLimit
 from payments_core.validation.metadata import shorten_name
 from payments_core.validation.readers import QUERY
 from payments_core_http.routing import Nothing, Route
+from payments_core_http.wire.limits import MAX_QUERY_PARAMETERS
 
 DEFAULT_LIMIT = 50
-_MAX_PARAMETERS = 50
 _CREDENTIAL = re.compile(
     r"\b(?:sk|rk|pk)_(?:sandbox|production)_|^(?:cst|cat|ops|whsec)_|^payment_[\w-]+_secret_"
     r"|^(?:basic|bearer)\s",
@@ -71,7 +71,7 @@ def _parse_pairs(query_string: str) -> list[tuple[str, str]]:
     try:
         text = query_string.encode("latin-1").decode("utf-8")
         return parse_qsl(
-            text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS
+            text, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_PARAMETERS
         )
     except UnicodeError:
         raise ValidationFailed.at("query", "must be UTF-8") from None

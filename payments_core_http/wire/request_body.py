@@ -15,8 +15,7 @@ from payments_core_http.errors import UnsupportedMediaType
 from payments_core_http.routing import Route
 from payments_core_http.wire import json_text
 from payments_core_http.wire.body_bytes import BodyIncomplete, declared_length, read_body_bytes
-
-MAX_BODY_BYTES = 64 * 1024
+from payments_core_http.wire.limits import MAX_BODY_BYTES
 
 _JSON = re.compile(r'application/json(?: *; *charset *= *"?utf-8"?)?', re.ASCII | re.IGNORECASE)
 # Characters of a credential, or an escape that may hide one: other bodies need no closer check.

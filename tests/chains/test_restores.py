@@ -88,7 +88,7 @@ def sweep(world: Scene) -> Moved:
 
 def refund(world: Scene) -> Moved:
     """From the vault of the recipient, which has had its release."""
-    given = world.refund(world.settled_atomic, to=OTHER_WALLET)
+    given = world.refund(world.settled, to=OTHER_WALLET)
     return Moved(
         OTHER_WALLET, atomic("10"), lambda: world.get(Refund, given.id).status, "succeeded"
     )

@@ -17,7 +17,7 @@ import pytest
 
 import payments_core
 from docs import python_reference
-from payments_core import KeyRing, PaymentsService, errors
+from payments_core import KeyRing, PaymentsService, Resources, errors
 from payments_core.storage.memory.adapter import MemoryStorage
 
 SOURCE = Path(payments_core.__file__)
@@ -88,6 +88,38 @@ def classes_in(hint: Any) -> Iterator[type]:
             yield from classes_in(part)
     if inspect.isclass(hint) and hint.__module__.startswith("payments_core"):
         yield hint
+
+
+def test_what_operations_take_and_return_has_an_example() -> None:
+    """The page of the Python API has the examples, and test_docs.py runs it.
+
+    A class that others hold is in their examples; errors are in their operations'.
+    """
+    classes = [
+        value
+        for value in (getattr(payments_core, name) for name in payments_core.__all__)
+        if inspect.isclass(value)
+    ]
+    public = {kind for kind in classes if not issubclass(kind, Exception)}
+    groups = python_reference.list_resources().values()
+    kinds = {PaymentsService, Resources, *(kind for group in groups for kind in group.values())}
+    for kind in tuple(kinds):
+        for name, operation in inspect.getmembers(kind, inspect.isfunction):
+            if name == "__init__" or not name.startswith("_"):
+                for hint in typing.get_type_hints(inspect.unwrap(operation)).values():
+                    kinds |= public & {*classes_in(hint)}
+    assert sorted(kind.__name__ for kind in kinds if not has_example(kind)) == []
+    held = {
+        found
+        for kind in filter(attrs.has, classes)
+        for hint in typing.get_type_hints(kind).values()
+        for found in classes_in(hint)
+    }
+    assert sorted(kind.__name__ for kind in public - held if not has_example(kind)) == []
+
+
+def has_example(kind: type) -> bool:
+    return "\n\n>>> " in (inspect.getdoc(kind) or "")
 
 
 def test_a_receiver_does_not_load_the_service() -> None:

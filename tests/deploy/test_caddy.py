@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core_http.wire.request_body import MAX_BODY_BYTES
+from payments_core_http.wire.limits import MAX_BODY_BYTES
 from tests.deploy.listening import Listening
 from tests.deploy.proxies import Proxy, caddy, port_of
 from tests.deployment.deployed import Deployed, shop

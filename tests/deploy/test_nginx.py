@@ -17,7 +17,7 @@ from payments_core.engine.identifiers import is_identifier
 from payments_core.errors import Unavailable
 from payments_core_http.errors import HeadersTooLarge, PayloadTooLarge, encode_error
 from payments_core_http.server.hosting import MAX_HEADER_BYTES
-from payments_core_http.wire.request_body import MAX_BODY_BYTES
+from payments_core_http.wire.limits import MAX_BODY_BYTES
 from tests.deploy.listening import Listening
 from tests.deploy.proxies import Proxy, nginx, port_of
 from tests.deployment.deployed import Deployed, shop

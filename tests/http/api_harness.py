@@ -218,33 +218,33 @@ KEY = Requirement("server")
 ROWS = (
     Route(
         "POST", "/v2/things", make, needs=KEY, body=MakeThing, success=201,
-        idempotency="required", answers=ThingView, summary="Make a thing.",
+        idempotency="required", response=ThingView, summary="Make a thing.",
     ),
     Route(
-        "GET", "/v2/things", list_, needs=KEY, query=ThingsQuery, answers=ListOf(ThingView),
+        "GET", "/v2/things", list_, needs=KEY, query=ThingsQuery, response=ListOf(ThingView),
         summary="List things.",
     ),
     Route(
-        "GET", "/v2/things/{paymentId}", read, needs=KEY, answers=ThingView,
+        "GET", "/v2/things/{paymentId}", read, needs=KEY, response=ThingView,
         summary="Read a thing.",
     ),
     Route(
-        "PATCH", "/v2/things/{paymentId}", make, needs=KEY, body=MakeThing, answers=ThingView,
+        "PATCH", "/v2/things/{paymentId}", make, needs=KEY, body=MakeThing, response=ThingView,
         operation="changeThing", summary="Make.",
     ),
     Route(
-        "POST", "/v2/things/{paymentId}/close", close, needs=KEY, answers=ThingView,
+        "POST", "/v2/things/{paymentId}/close", close, needs=KEY, response=ThingView,
         errors=(InvalidState,), summary="Close a thing.",
     ),
     Route(
         "POST", "/v2/client/things/{paymentId}", vault,
         needs=Requirement("client", permissions=("account:read",)),
-        with_payment_secret=True, answers=OpenedView, summary="Needs two credentials.",
+        with_payment_secret=True, response=OpenedView, summary="Needs two credentials.",
     ),
-    Route("GET", "/v2/burst", burst, needs=KEY, answers=NoReturn, summary="Always fails."),
+    Route("GET", "/v2/burst", burst, needs=KEY, response=NoReturn, summary="Always fails."),
     Route(
         "GET", "/v2/scoped", read, needs=Requirement("server", scopes=("v2:vaults",)),
-        answers=ThingView, operation="readScoped", summary="Needs a scope.",
+        response=ThingView, operation="readScoped", summary="Needs a scope.",
     ),
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from payments_core.chains.outbox.record import Sender
-from payments_core.errors import InvalidState
+from payments_core.errors import InvalidState, NotFound
 from payments_core.maintenance.damaged_rows import DamagedRow, DamagedRows
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.funding.record import FundingOperation
@@ -170,3 +170,26 @@ def test_a_damaged_public_option_keeps_no_vault_from_paying(world: World) -> Non
     world.authorize(world.option(payer.payment))
     finish(world)
     assert (payer.paid().status, payer.paid().received_atomic) == ("succeeded", 25_000_000)
+
+
+def test_a_damaged_vault_option_keeps_no_offer_from_a_payer_without_an_account(
+    world: World,
+) -> None:
+    payer = Payer(world)
+    vaults = world.option(payer.payment)
+    payer.select(payer.another())
+    corrupt(world.storage, world.environment_id, vaults.option)
+    created = payer.option()
+    assert payer.option().option.id == created.option.id
+
+
+def test_an_option_of_others_is_unknown_before_anything_else_of_it_is_read(world: World) -> None:
+    payer = Payer(world)
+    vaults = world.option(payer.payment)
+    assert vaults.operation is not None
+    corrupt(world.storage, world.environment_id, vaults.operation)
+    with pytest.raises(NotFound):
+        payer.read(vaults)
+    other = world.service.acting_as(world.client_of(world.merchant)).options
+    with pytest.raises(NotFound):
+        other.read(payer.id, vaults.option.id)

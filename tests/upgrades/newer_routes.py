@@ -82,10 +82,10 @@ def put() -> None:
         *routes.ROUTES,
         Route(
             "GET", "/v2/screenings", list_screened, needs=PAYMENTS_KEY, query=Screenings,
-            answers=ListOf(ScreenedView), summary="List Payments by their screening.",
+            response=ListOf(ScreenedView), summary="List Payments by their screening.",
         ),
         Route(
             "POST", "/v2/screenings", screen, needs=PAYMENTS_KEY, body=Screen, success=201,
-            answers=ScreenedView, errors=(ResourceConflict,), summary="Screen a Payment.",
+            response=ScreenedView, errors=(ResourceConflict,), summary="Screen a Payment.",
         ),
     )  # fmt: skip

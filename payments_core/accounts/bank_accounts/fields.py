@@ -69,7 +69,24 @@ class NewPostalAddress:
 
 @attrs.frozen(kw_only=True)
 class NewBankAccount:
-    """A bank account to add. The holder is the account's own user."""
+    """A bank account to add. The holder is the account's own user.
+
+    >>> home = NewPostalAddress(
+    ...     line1="1 Main St", city="New York", state="NY", postal_code="10001", country="US"
+    ... )
+    >>> new = NewBankAccount(
+    ...     currency="usd",
+    ...     country="US",
+    ...     account_holder_name="Bob Doe",
+    ...     account_holder_type="individual",
+    ...     account_number="73910264851",
+    ...     routing_number="021000021",
+    ...     account_type="checking",
+    ...     address=home,
+    ... )
+    >>> shop.bank_accounts.add(bob.id, new).status
+    'pending'
+    """
 
     __repr__ = brief_repr
 

@@ -63,6 +63,10 @@ class BankAccountRequirements:
 
     A reason is `account_suspended`, `account_closed`, `entitlement_required` or
     `capability_not_active`.
+
+    >>> needed = shop.bank_accounts.read_requirements(bob.id)
+    >>> needed.rails, [field.name for field in needed.fields][:3]
+    (('ach', 'wire'), ['currency', 'country', 'account_holder_name'])
     """
 
     __repr__ = brief_repr

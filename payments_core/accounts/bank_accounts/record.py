@@ -23,6 +23,9 @@ class BankAccount(Record):
     """An account at a US bank. `sealed_number` opens with the purpose NUMBER_SEAL and the id.
 
     `reason` is the bank's sentence about a rejection.
+
+    >>> [found.last4 for found in shop.bank_accounts.list(bob.id).records]
+    ['4851']
     """
 
     collection: ClassVar[Collection] = Collection(

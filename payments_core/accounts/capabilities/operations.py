@@ -49,7 +49,11 @@ from payments_core.validation.fields import Url
 
 @attrs.frozen
 class ActivatedCapability:
-    """An activation, and its capability with the requirements."""
+    """An activation, and its capability with the requirements.
+
+    >>> shop.bank_accounts.activate(eve.id, "us_bank_funding").capability.status
+    'pending'
+    """
 
     __repr__ = brief_repr
 

@@ -36,6 +36,9 @@ class Capability:
     """One capability, and which of its requirements are missing, in progress and met.
 
     `hosted_url` is where the user supplies what the bank requires, while it does.
+
+    >>> [(found.name, found.status) for found in shop.accounts.read_capabilities(bob.id)]
+    [('us_bank_payout', 'active'), ('us_bank_funding', 'inactive')]
     """
 
     __repr__ = brief_repr

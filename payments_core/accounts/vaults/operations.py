@@ -27,7 +27,12 @@ HEIGHT_MARGIN_BLOCKS = 100
 
 @attrs.frozen
 class Holding:
-    """A vault's balance of one asset: on chain at the newest final block, and reserved."""
+    """A vault's balance of one asset: on chain at the newest final block, and reserved.
+
+    >>> held = shop.accounts.read_balances(eve.id)
+    >>> [(one.asset.chain_id, one.asset.symbol) for one in held if one.total_atomic]
+    [(8453, 'USDC')]
+    """
 
     __repr__ = brief_repr
 

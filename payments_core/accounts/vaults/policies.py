@@ -39,7 +39,11 @@ MAX_ITEMS = 100
 
 @attrs.frozen
 class VaultPolicy:
-    """A policy, in one of its versions, and the vault that it governs."""
+    """A policy, in one of its versions, and the vault that it governs.
+
+    >>> shop.vaults.read_policy(eve.id, vault.id)
+    VaultPolicy(vault=Vault(id='vault_...', ...), policy=Policy(id='policy_...', ...))
+    """
 
     __repr__ = brief_repr
 

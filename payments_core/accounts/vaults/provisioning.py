@@ -26,7 +26,11 @@ from payments_core.validation.fields import ChainId, PageLimit
 
 @attrs.frozen
 class ProvisionedVault:
-    """An account's vault on a chain, and whether it was made just now."""
+    """An account's vault on a chain, and whether it was made just now.
+
+    >>> shop.vaults.provision(eve.id, 8453)
+    ProvisionedVault(vault=Vault(id='vault_...', ...), is_new=False)
+    """
 
     __repr__ = brief_repr
 

@@ -28,6 +28,10 @@ class Vault(Record):
     """An account's vault on one chain; on all EVM chains it has the same address.
 
     Its first payment puts its code on the chain: it is `deployed` when that is final.
+
+    >>> [vault] = [one for one in shop.vaults.list(eve.id).records if one.chain_id == 8453]
+    >>> vault.address
+    '0x...'
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -73,6 +77,11 @@ class PolicyTerms:
     """The terms of a policy; None means no limit, and an empty list allows nothing.
 
     The limits are decimal texts in whole tokens, for each asset separately.
+
+    >>> to_bob = AllowedDestination(type="account", account_id=bob.id)
+    >>> terms = PolicyTerms(daily_limit="500.00", allowed_destinations=(to_bob,))
+    >>> shop.vaults.replace_policy(eve.id, vault.id, terms).policy.policy_version
+    2
     """
 
     __repr__ = brief_repr

@@ -26,7 +26,11 @@ YieldStrategy = Annotated[str, Meta(min_length=1, max_length=64)]
 
 @attrs.frozen
 class VaultYield:
-    """A vault and its yield settings."""
+    """A vault and its yield settings.
+
+    >>> shop.vaults.read_yield_settings(eve.id, vault.id).settings.enabled
+    False
+    """
 
     __repr__ = brief_repr
 

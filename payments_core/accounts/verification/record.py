@@ -20,6 +20,9 @@ class Verification(Record):
     `not_started` is a reservation: the provider has not answered yet, and it is not shown.
     `reference` is the provider's name for it. `hosted_url` is the URL for the user; a holder of
     it may act there as the user, so it is deleted after the decision.
+
+    >>> [verification.status for verification in shop.verifications.list(bob.id).records]
+    ['approved']
     """
 
     collection: ClassVar[Collection] = Collection(

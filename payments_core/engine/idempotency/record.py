@@ -94,6 +94,12 @@ class IdempotentRequest:
     `id` is made from the principal and the key, `fingerprint` from the request. `render` is pure:
     it turns the operation's result into the response, inside the transaction that stores both.
     `response` is the one that was stored.
+
+    >>> def render(made):
+    ...     return Response(201, made.payment.id.encode(), api_version="2026-09-09")
+    >>> request = IdempotentRequest("client-7/order-9", "digest of the body", render)
+    >>> shop.payments.receive(order, idempotency_key=request).payment.status
+    'awaiting_payment'
     """
 
     __repr__ = brief_repr

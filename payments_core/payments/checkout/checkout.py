@@ -56,7 +56,11 @@ PAYER = Requirement("payer", products=("payments", "public_checkout"))
 
 @attrs.frozen
 class ExchangedLink:
-    """The result of exchanging a link's code; the code works until `expires_at`."""
+    """The result of exchanging a link's code; the code works until `expires_at`.
+
+    >>> link = service.checkout.exchange_link(code, mode="sandbox")
+    >>> environment, claims = service.checkout.authenticate(link.client_secret, mode="sandbox")
+    """
 
     payment_id: str
     client_secret: str = attrs.field(repr=False)
@@ -67,7 +71,11 @@ class ExchangedLink:
 
 @attrs.frozen
 class CheckoutState:
-    """The data that a checkout page polls: the Payment and its public options, without receipts."""
+    """The data that a checkout page polls: the Payment and its public options, without receipts.
+
+    >>> visitor.public_payments.read_state(payment.id)
+    CheckoutState(payment=Payment(id='payment_...', ...), options=<1 PaymentOption>)
+    """
 
     __repr__ = brief_repr
 

@@ -34,6 +34,7 @@ from payments_core.networks import ChainType, Networks
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.details import (
     OptionDetails,
+    load_option,
     load_option_details,
     load_receipts,
     lock_option,
@@ -44,20 +45,19 @@ from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle, submissions
 from payments_core.payments.options.creation import new_public_option, offers_same
+from payments_core.payments.options.limits import require_option_capacity
 from payments_core.payments.options.methods import METHODS
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.paying.selection import (
     require_no_pending_submission,
     supersede_selected,
 )
-from payments_core.payments.paying.vault_options import (
-    require_option_capacity,
-    require_same_asset,
-)
+from payments_core.payments.paying.vault_options import require_same_asset
 from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
 from payments_core.payments.tracking.attribution import HINT_TTL_MS
+from payments_core.storage.damaged_records import lock_readable
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -66,7 +66,11 @@ from payments_core.validation.fields import Address, AssetSymbol, ChainId, Trans
 
 @attrs.frozen
 class CheckoutMethod:
-    """A payment method of one Payment, and whether it is available here."""
+    """A payment method of one Payment, and whether it is available here.
+
+    >>> [one.method for one in visitor.public_payments.list_methods(payment.id) if one.available]
+    ['direct']
+    """
 
     __repr__ = brief_repr
 
@@ -137,7 +141,7 @@ class PublicOptions:
             if method not in payment.allowed_methods or not METHODS[method].is_active:
                 raise CapabilityNotActive(method)
             _require_no_pending_funds(tx, payment, "create option", now=now)
-            same = _find_same_offer(tx, payment, method, payer)
+            same = _find_same_offer(tx, authority.partition, payment, method, payer)
             if same is not None:
                 own = tuple(receipt for receipt in receipts if receipt.option_id == same.id)
                 return Decision(OptionDetails(payment, same, None, own, pending_amount))
@@ -158,13 +162,11 @@ class PublicOptions:
             payment = snapshot.get(Payment, payment_id)
             if payment is None:
                 raise NotFound("payment")
-            if option_id not in payment.option_ids:
+            option = load_option(snapshot, payment, option_id)
+            if not option.is_public:
                 raise NotFound("payment option")
             receipts = load_receipts(snapshot, payment_id)
-            item = load_option_details(snapshot, payment, option_id, receipts)
-            if not item.option.is_public:
-                raise NotFound("payment option")
-            return item
+            return load_option_details(snapshot, payment, option, receipts)
 
         return self._storage.read(authority.partition, load)
 
@@ -272,12 +274,17 @@ def _lock_option(tx: Transaction, payment_id: str, option_id: str) -> tuple[Paym
 
 
 def _find_same_offer(
-    tx: Transaction, payment: Payment, method: PaymentMethod, payer_address: str | None
+    tx: Transaction,
+    partition: str,
+    payment: Payment,
+    method: PaymentMethod,
+    payer_address: str | None,
 ) -> PaymentOption | None:
     """The option, locked, that offers the same as a new one would; None if there is none."""
-    options = (lock_option(tx, id) for id in payment.option_ids)
+    options = lock_readable(tx, partition, PaymentOption, payment.option_ids)
+    known = (options[id] for id in payment.option_ids if id in options)
     return next(
-        (option for option in options if offers_same(option, payment, method, payer_address)), None
+        (option for option in known if offers_same(option, payment, method, payer_address)), None
     )
 
 

@@ -57,6 +57,10 @@ class NewPublicPayment:
     `amount` is decimal text in whole tokens, within the limits of the payment settings. The
     `destination` must be one that the settings allow. By default, chain and asset are
     those of the settings.
+
+    >>> shown = ToWallet(address="0x7476609c9e396ea1ecAFDfaf204457d0B83a338f")
+    >>> NewPublicPayment(amount="5.00", destination=shown, reference="donation")
+    NewPublicPayment(amount='5.00', destination=ToWallet(...), reference='donation')
     """
 
     __repr__ = brief_repr
@@ -72,7 +76,11 @@ class NewPublicPayment:
 
 @attrs.frozen
 class Shop:
-    """An app's environment of one mode, and the terms of its settings."""
+    """An app's environment of one mode, and the terms of its settings.
+
+    >>> service.checkout.read_shop(app.id, mode="sandbox").environment.app_name
+    'Shop'
+    """
 
     __repr__ = brief_repr
 

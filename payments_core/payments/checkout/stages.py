@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 from payments_core.clock import Instant
 from payments_core.payments.machine import CLOSED_EMPTY, OPEN
+from payments_core.payments.options.methods import METHODS
 from payments_core.payments.record import Payment
 
 Stage = Literal[
@@ -117,7 +118,7 @@ def compute_due(payment: Payment, pending_amount: int, *, now: Instant) -> int:
         and now < payment.expires_at_ms
         and payment.intent == "receive"
         and payment.escrow_address is not None
-        and "direct" in payment.allowed_methods
+        and any(METHODS[method].pays_escrow for method in payment.allowed_methods)
         and not payment.authorized
     )
     if not is_payable:

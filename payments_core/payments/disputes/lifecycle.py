@@ -62,7 +62,11 @@ DISPUTE = StateMachine(
 
 @attrs.frozen
 class PaymentSession:
-    """A receive Payment seen as a session, with its dispute if there is one."""
+    """A receive Payment seen as a session, with its dispute if there is one.
+
+    >>> shop.sessions.read(paid.session_id).payment.id == paid.id
+    True
+    """
 
     __repr__ = brief_repr
 

@@ -20,6 +20,11 @@ class FundingOperation(Record):
 
     `policy_version` is the version of the vault's policy that the authorization passed.
     `settles_quote` is the quote whose signed settlement authorized this.
+
+    >>> made = shop.payments.receive(order).payment
+    >>> option = browser.options.create(made.id).option
+    >>> browser.options.authorize(made.id, option.id, action_id=option.action_id).operation
+    FundingOperation(id='...', status='authorized', payment_id='payment_...', ...)
     """
 
     collection: ClassVar[Collection] = Collection(

@@ -46,6 +46,10 @@ class NewMandate:
     `period`. `vault_id` names a vault of the account, whose chain is the mandate's. `expires_at` is
     an aware datetime. Without it the mandate ends when it is revoked; None is refused, as it may be
     a lost value.
+
+    >>> new = NewMandate(vault_id=vault.id, amount_per_period="10.00", period="month")
+    >>> shop.mandates.create(eve.id, new, idempotency_key="mandate-1").status
+    'active'
     """
 
     __repr__ = brief_repr
@@ -61,7 +65,12 @@ class NewMandate:
 
 @attrs.frozen
 class MandateDetails:
-    """A mandate, with its status at the present time."""
+    """A mandate, with its status at the present time.
+
+    >>> new = NewMandate(vault_id=vault.id, amount_per_period="10.00", period="week")
+    >>> shop.mandates.create(eve.id, new).remaining_atomic
+    10000000
+    """
 
     __repr__ = brief_repr
 

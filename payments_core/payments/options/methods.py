@@ -41,6 +41,11 @@ class Method:
         """Whether this release can make its offers."""
         return self.provider is None
 
+    @property
+    def pays_escrow(self) -> bool:
+        """Whether a payer sends the asset itself to the escrow, from any wallet."""
+        return self.execution == "transfer" and self.provider is None
+
 
 _FUNDS_WITHDRAWN = MappingProxyType({"expire": "fail", "cancel": "fail"})
 _FUNDS_SENT = MappingProxyType({"expire": "expire"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 
@@ -22,7 +21,6 @@ from payments_core.errors import (
     InvalidState,
     NotFound,
     OptionLocked,
-    PaymentOptionLimitReached,
     UnsupportedAsset,
     UnsupportedChain,
 )
@@ -30,6 +28,7 @@ from payments_core.evolve import evolve
 from payments_core.networks import Asset
 from payments_core.payments.details import (
     OptionDetails,
+    load_option,
     load_option_details,
     load_receipts,
     lock_option,
@@ -41,6 +40,7 @@ from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle
 from payments_core.payments.options.creation import new_vault_option
+from payments_core.payments.options.limits import require_option_capacity
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.paying.selection import (
     require_no_pending_submission,
@@ -53,13 +53,6 @@ from payments_core.storage.reads import Get
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import AssetSymbol, ChainId
-
-MAX_OPTIONS = 10
-"""The maximum number of options that one payer may create for a Payment, ended and superseded ones
-included. All payers without an account count as one: nothing distinguishes them."""
-
-MAX_OPTIONS_OF_ALL = 100
-"""The maximum number of options of a Payment: its record lists them and must stay small."""
 
 
 class VaultOptions:
@@ -133,7 +126,9 @@ class VaultOptions:
                 authority.partition,
                 PaymentOption,
                 payment.option_ids,
-                lambda id: load_option_details(snapshot, payment, id, find_receipts()),
+                lambda id: load_option_details(
+                    snapshot, payment, load_option(snapshot, payment, id), find_receipts()
+                ),
             )
             return tuple(
                 item for item in options if item.option.payer_account_id == authority.account_id
@@ -181,13 +176,11 @@ class VaultOptions:
     def _get_own(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
         def load(snapshot: Snapshot) -> OptionDetails:
             payment = _load_payment(snapshot, payment_id)
-            if option_id not in payment.option_ids:
+            option = load_option(snapshot, payment, option_id)
+            if option.payer_account_id != authority.account_id:
                 raise NotFound("payment option")
             receipts = load_receipts(snapshot, payment_id)
-            item = load_option_details(snapshot, payment, option_id, receipts)
-            if item.option.payer_account_id != authority.account_id:
-                raise NotFound("payment option")
-            return item
+            return load_option_details(snapshot, payment, option, receipts)
 
         return self._storage.read(authority.partition, load)
 
@@ -272,26 +265,6 @@ def require_active(account: Account | None) -> Account:
     if account.status != "active":
         raise AccountSuspended(account.id, account.status)
     return account
-
-
-def require_option_capacity(tx: Transaction, payment: Payment, account_id: str | None) -> None:
-    """Raise PaymentOptionLimitReached if the payer, or the Payment, has its maximum of options.
-
-    All payers without an account count as one. An option of theirs that was selected has superseded
-    at most one Vault option, so an account may create one more for each: no stranger uses up an
-    account's limit.
-    """
-    if len(payment.option_ids) >= MAX_OPTIONS_OF_ALL:
-        raise PaymentOptionLimitReached(MAX_OPTIONS_OF_ALL)
-    if len(payment.option_ids) < MAX_OPTIONS:
-        return
-    payers = Counter(
-        option.payer_account_id
-        for option in tx.get_many(PaymentOption, payment.option_ids, for_update=True).values()
-    )
-    limit = MAX_OPTIONS if account_id is None else MAX_OPTIONS + payers[None]
-    if payers[account_id] >= limit:
-        raise PaymentOptionLimitReached(MAX_OPTIONS)
 
 
 def require_same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:

@@ -53,6 +53,10 @@ class NewRefund:
     None is refused for `amount` and `destination`: it may be a value that was lost.
     `amount` is decimal text in whole tokens. `destination` is an address on the Payment's chain;
     an address that paid nothing needs a standard key. `reason` is stored and returned.
+
+    >>> new = NewRefund(amount="5.00", reason="returned")
+    >>> shop.payments.refund(paid.id, new, idempotency_key="refund-1").reason
+    'returned'
     """
 
     __repr__ = brief_repr

@@ -25,6 +25,9 @@ class Refund(Record):
 
     `vault_id` is set if the recipient's vault pays. `claimed` says of a succeeded refund that
     its destination was a sender, whose claim it reduced.
+
+    >>> [(refund.status, refund.reason) for refund in shop.payments.list_refunds(paid.id).records]
+    [('created', 'returned')]
     """
 
     collection: ClassVar[Collection] = Collection(

@@ -27,6 +27,7 @@ from payments_core.chains.port import (
     ReadsCode,
     TransactionView,
 )
+from payments_core.chains.replaced_blocks import is_replaced
 from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
@@ -314,6 +315,5 @@ def _require_reorged(chain: Chain, tracked: TrackedTransaction) -> None:
     """
     if tracked.block_number is None or tracked.block_hash is None:
         return
-    block = chain.block(tracked.block_number)
-    if block is None or block.hash == tracked.block_hash:
+    if not is_replaced(chain, tracked.block_number, tracked.block_hash):
         raise ChainUnavailable("the node does not know a transaction of a block that still exists")

@@ -56,7 +56,11 @@ MAX_CLOCK_SKEW_MS = 30 * SECOND
 
 @attrs.frozen
 class Recovery:
-    """A recovery in progress."""
+    """A recovery in progress.
+
+    >>> shop.webhooks.recover(endpoint.id, endpoint.created_at)
+    Recovery(endpoint_id='webhook_...', since_ms=...)
+    """
 
     endpoint_id: str
     since_ms: Instant

@@ -102,7 +102,7 @@ function credentialsFor(operation) {
   const ways = operation.security.map((way) => Object.keys(way));
   const complete = (way) =>
     way.every((name) => name !== "paymentSecretHeader" || value("paymentSecret"));
-  // The scheme with the most given credentials; else the first, and the answer says why it failed.
+  // The scheme with the most given credentials; else the first, and the response says why it failed.
   const way = ways.filter(complete).sort((one, other) => other.length - one.length)[0] || ways[0];
   for (const name of way || []) {
     if (name === "appSecret") headers.Authorization = basic();

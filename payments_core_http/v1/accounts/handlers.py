@@ -43,7 +43,7 @@ def register(
     )
     return call.run_idempotent(
         lambda idempotent: call.resources.accounts.create(new, idempotency_key=idempotent),
-        lambda details: views.MoneyAccountAnswer(
+        lambda details: views.MoneyAccountResponse(
             data=views.money_account(details), requestId=call.request_id
         ),
     )
@@ -58,7 +58,7 @@ def check_username(
         username=username,
         available=call.resources.accounts.is_handle_free(username),
     )
-    return call.respond(views.UsernameAvailabilityAnswer(data=data, requestId=call.request_id))
+    return call.respond(views.UsernameAvailabilityResponse(data=data, requestId=call.request_id))
 
 
 def set_username(service: PaymentsService, call: ApiCall[bodies.ChooseUsername, None]) -> Response:
@@ -68,7 +68,7 @@ def set_username(service: PaymentsService, call: ApiCall[bodies.ChooseUsername, 
         lambda idempotent: call.resources.accounts.set_handle(
             body.userId, body.username, once=True, idempotency_key=idempotent
         ),
-        lambda details: views.ChosenUsernameAnswer(
+        lambda details: views.ChosenUsernameResponse(
             data=views.chosen_username(details), requestId=call.request_id
         ),
     )
@@ -88,7 +88,7 @@ def add_address(service: PaymentsService, call: ApiCall[bodies.AddAddress, None]
         lambda idempotent: call.resources.wallets.add_by_message(
             body.userId, wallet, idempotency_key=idempotent
         ),
-        lambda details: views.LinkedAddressesAnswer(
+        lambda details: views.LinkedAddressesResponse(
             data=views.linked_addresses(details), requestId=call.request_id
         ),
     )
@@ -106,7 +106,7 @@ def set_preferences(
             asset_symbol=body.preferredSettlementToken,
             idempotency_key=idempotent,
         ),
-        lambda details: views.PreferencesAnswer(
+        lambda details: views.PreferencesResponse(
             data=views.preferences(details), requestId=call.request_id
         ),
     )
@@ -118,14 +118,14 @@ def generate_address(
     """The account's deposit address on a chain."""
     issued = call.resources.deposits.issue_address(call.body.userId, call.body.chainId)
     data = views.generated_address(issued.address)
-    return call.respond(views.GeneratedAddressAnswer(data=data, requestId=call.request_id))
+    return call.respond(views.GeneratedAddressResponse(data=data, requestId=call.request_id))
 
 
 def read_user(service: PaymentsService, call: ApiCall[None, bodies.NamedUser]) -> Response:
     """An account by its id or its username."""
     details = find_user(service, call, call.query.userId, call.query.username)
     return call.respond(
-        views.MoneyAccountAnswer(data=views.money_account(details), requestId=call.request_id)
+        views.MoneyAccountResponse(data=views.money_account(details), requestId=call.request_id)
     )
 
 
@@ -135,7 +135,7 @@ def read_address_owner(
     """The account that a wallet address is linked to."""
     details = call.resources.accounts.find_by_wallet(call.query.address)
     return call.respond(
-        views.AddressOwnerAnswer(data=views.address_owner(details), requestId=call.request_id)
+        views.AddressOwnerResponse(data=views.address_owner(details), requestId=call.request_id)
     )
 
 
@@ -143,7 +143,9 @@ def resolve(service: PaymentsService, call: ApiCall[None, bodies.UserPaymentAddr
     """The account behind a payment address."""
     details = find_user(service, call, None, None, call.query.paymentAddress)
     return call.respond(
-        views.ResolvedAddressAnswer(data=views.resolved_address(details), requestId=call.request_id)
+        views.ResolvedAddressResponse(
+            data=views.resolved_address(details), requestId=call.request_id
+        )
     )
 
 
@@ -152,7 +154,7 @@ def read_kyc(service: PaymentsService, call: ApiCall[None, bodies.AnyNameOfUser]
     query = call.query
     details = find_user(service, call, query.userId, query.username, query.paymentAddress)
     return call.respond(
-        views.KycDoneAnswer(data=views.kyc_done(details), requestId=call.request_id)
+        views.KycDoneResponse(data=views.kyc_done(details), requestId=call.request_id)
     )
 
 

@@ -17,20 +17,20 @@ LEGACY_ACCOUNTS = (
             errors.UsernameTaken, errors.UnsupportedChain, errors.UnsupportedAsset,
             errors.StorageLimitReached,
         ),
-        answers=views.MoneyAccountAnswer, operation="registerLegacyUser",
+        response=views.MoneyAccountResponse, operation="registerLegacyUser",
         summary="Create a Money Account.",
     ),
     Route(
         "GET", "/sdk/v1/check-username", accounts.check_username, needs=ANYBODY,
         credential="basic_app_id", query=bodies.WantedUsername,
-        answers=views.UsernameAvailabilityAnswer, operation="checkLegacyUsername",
+        response=views.UsernameAvailabilityResponse, operation="checkLegacyUsername",
         summary="Check whether an account could have a username.",
     ),
     Route(
         "POST", "/sdk/v1/update-username", accounts.set_username, needs=ACCOUNTS_KEY,
         body=bodies.ChooseUsername,
         errors=(NotFound, errors.AccountSuspended, errors.InvalidState, errors.UsernameTaken),
-        answers=views.ChosenUsernameAnswer, operation="setLegacyUsername",
+        response=views.ChosenUsernameResponse, operation="setLegacyUsername",
         summary="Give an account its username, once.",
     ),
     Route(
@@ -40,7 +40,7 @@ LEGACY_ACCOUNTS = (
             NotFound, errors.AccountSuspended, errors.ActionAlreadyUsed, errors.ResourceConflict,
             errors.DependencyFailed, errors.StorageLimitReached,
         ),
-        answers=views.LinkedAddressesAnswer, operation="addLegacyAddress",
+        response=views.LinkedAddressesResponse, operation="addLegacyAddress",
         summary="Link a wallet to an account by the wallet's signature of a message.",
     ),
     Route(
@@ -49,7 +49,7 @@ LEGACY_ACCOUNTS = (
         errors=(
             NotFound, errors.AccountSuspended, errors.UnsupportedChain, errors.UnsupportedAsset,
         ),
-        answers=views.PreferencesAnswer, operation="setLegacyPreferences",
+        response=views.PreferencesResponse, operation="setLegacyPreferences",
         summary="Set the chain and token in which an account is to be paid.",
     ),
     Route(
@@ -57,31 +57,31 @@ LEGACY_ACCOUNTS = (
         credential="basic_app_id", body=bodies.GenerateAddress, idempotency="ignored",
         policy="legacy_deposit_addresses", creation_policy="legacy_deposit_addresses_minute",
         errors=(NotFound, errors.AccountSuspended, errors.UnsupportedChain),
-        answers=views.GeneratedAddressAnswer, operation="generateLegacyAddress",
+        response=views.GeneratedAddressResponse, operation="generateLegacyAddress",
         summary="Get an account's deposit address on a chain; every call returns the same one.",
     ),
     Route(
         "GET", "/sdk/v1/get-user", accounts.read_user, needs=ACCOUNTS_KEY,
         query=bodies.NamedUser, errors=(NotFound,),
-        answers=views.MoneyAccountAnswer, operation="readLegacyUser",
+        response=views.MoneyAccountResponse, operation="readLegacyUser",
         summary="Read a Money Account by its id or its username.",
     ),
     Route(
         "GET", "/sdk/v1/get-user-byaddress", accounts.read_address_owner, needs=ACCOUNTS_KEY,
         query=bodies.UserAddress, errors=(NotFound,),
-        answers=views.AddressOwnerAnswer, operation="readLegacyAddressOwner",
+        response=views.AddressOwnerResponse, operation="readLegacyAddressOwner",
         summary="Read the Money Account that a wallet address is linked to.",
     ),
     Route(
         "GET", "/sdk/v1/resolve", accounts.resolve, needs=ANYBODY, credential="basic_app_id",
         query=bodies.UserPaymentAddress, errors=(NotFound,),
-        answers=views.ResolvedAddressAnswer, operation="resolveLegacyAddress",
+        response=views.ResolvedAddressResponse, operation="resolveLegacyAddress",
         summary="Read the account that a payment address pays.",
     ),
     Route(
         "GET", "/sdk/v1/is-kyc-done", accounts.read_kyc, needs=ANYBODY, credential="basic_app_id",
         query=bodies.AnyNameOfUser, errors=(NotFound,),
-        answers=views.KycDoneAnswer, operation="readLegacyKyc",
+        response=views.KycDoneResponse, operation="readLegacyKyc",
         summary="Check whether an account is verified.",
     ),
 )  # fmt: skip

@@ -128,7 +128,7 @@ class GeneratedAddressView:
 
 
 @frozen_view
-class MoneyAccountAnswer(Success):
+class MoneyAccountResponse(Success):
     """A Money Account."""
 
     data: MoneyAccountView
@@ -136,7 +136,7 @@ class MoneyAccountAnswer(Success):
 
 
 @frozen_view
-class LinkedAddressesAnswer(Success):
+class LinkedAddressesResponse(Success):
     """The account's addresses, with the new one."""
 
     data: LinkedAddressesView
@@ -146,7 +146,7 @@ class LinkedAddressesAnswer(Success):
 
 
 @frozen_view
-class AddressOwnerAnswer(Success):
+class AddressOwnerResponse(Success):
     """The account that an address is linked to."""
 
     data: AddressOwnerView
@@ -154,7 +154,7 @@ class AddressOwnerAnswer(Success):
 
 
 @frozen_view
-class ResolvedAddressAnswer(Success):
+class ResolvedAddressResponse(Success):
     """The account behind a payment address."""
 
     data: ResolvedAddressView
@@ -162,7 +162,7 @@ class ResolvedAddressAnswer(Success):
 
 
 @frozen_view
-class KycDoneAnswer(Success):
+class KycDoneResponse(Success):
     """Whether an account is verified."""
 
     data: KycDoneView
@@ -170,7 +170,7 @@ class KycDoneAnswer(Success):
 
 
 @frozen_view
-class PreferencesAnswer(Success):
+class PreferencesResponse(Success):
     """The changed preferences."""
 
     data: PreferencesView
@@ -180,7 +180,7 @@ class PreferencesAnswer(Success):
 
 
 @frozen_view
-class ChosenUsernameAnswer(Success):
+class ChosenUsernameResponse(Success):
     """The new payment address."""
 
     data: ChosenUsernameView
@@ -190,7 +190,7 @@ class ChosenUsernameAnswer(Success):
 
 
 @frozen_view
-class UsernameAvailabilityAnswer(Success):
+class UsernameAvailabilityResponse(Success):
     """Whether a username is available."""
 
     data: UsernameAvailabilityView
@@ -198,7 +198,7 @@ class UsernameAvailabilityAnswer(Success):
 
 
 @frozen_view
-class GeneratedAddressAnswer(Success):
+class GeneratedAddressResponse(Success):
     """A deposit address."""
 
     data: GeneratedAddressView

@@ -25,7 +25,7 @@ def list_chains(service: PaymentsService, call: ApiCall[None, None]) -> Response
             for entry in service.networks.values()
         )
     )
-    return call.respond(views.SupportedChainsAnswer(data=data, requestId=call.request_id))
+    return call.respond(views.SupportedChainsResponse(data=data, requestId=call.request_id))
 
 
 def read_balance(service: PaymentsService, call: ApiCall[bodies.ReadBalance, None]) -> Response:
@@ -37,7 +37,7 @@ def read_balance(service: PaymentsService, call: ApiCall[bodies.ReadBalance, Non
         details = find_user(service, call, body.userId, None, body.paymentAddress)
         found = call.resources.legacy.read_vault_balance(body.chainType, details)
     data = views.address_balance(found)
-    return call.respond(views.AddressBalanceAnswer(data=data, requestId=call.request_id))
+    return call.respond(views.AddressBalanceResponse(data=data, requestId=call.request_id))
 
 
 def read_balances(service: PaymentsService, call: ApiCall[None, bodies.ReadBalances]) -> Response:
@@ -45,4 +45,4 @@ def read_balances(service: PaymentsService, call: ApiCall[None, bodies.ReadBalan
     query = call.query
     found = call.resources.legacy.read_balances(query.userAddress, above=query.amount)
     data = views.address_holdings(found)
-    return call.respond(views.AddressHoldingsAnswer(data=data, requestId=call.request_id))
+    return call.respond(views.AddressHoldingsResponse(data=data, requestId=call.request_id))

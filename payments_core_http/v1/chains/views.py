@@ -62,7 +62,7 @@ class SupportedChainsView:
 
 
 @frozen_view
-class SupportedChainsAnswer(Success):
+class SupportedChainsResponse(Success):
     """The chains of the registry."""
 
     data: SupportedChainsView
@@ -79,7 +79,7 @@ class AddressBalanceView:
 
 
 @frozen_view
-class AddressBalanceAnswer(Success):
+class AddressBalanceResponse(Success):
     """What an address holds."""
 
     data: AddressBalanceView
@@ -116,7 +116,7 @@ class AddressHoldingsView:
 
 
 @frozen_view
-class AddressHoldingsAnswer(Success):
+class AddressHoldingsResponse(Success):
     """What an address holds on every chain of its type."""
 
     data: AddressHoldingsView

@@ -45,7 +45,7 @@ def create_quote(service: PaymentsService, call: ApiCall[bodies.AskQuote, None])
     with _naming_fields(_QUOTE_FIELDS):
         quoted = call.resources.legacy.create_quote(new)
     return call.respond(
-        views.QuoteAnswer(data=views.quote(quoted.quote), requestId=call.request_id)
+        views.QuoteResponse(data=views.quote(quoted.quote), requestId=call.request_id)
     )
 
 
@@ -64,7 +64,7 @@ def create_deposit_address(
     with _naming_fields(_ADDRESS_FIELDS):
         quoted = call.resources.legacy.create_quote(new)
     return call.respond(
-        views.QuotedAddressAnswer(
+        views.QuotedAddressResponse(
             data=views.quoted_address(quoted.quote), requestId=call.request_id
         )
     )
@@ -94,7 +94,7 @@ def _verify(
         assert asked.depositAddress is not None
         done = call.resources.legacy.is_transfer_done(asked.chainId, asked.depositAddress)
     data = views.TransferStateView(isTransferDone=done)
-    return call.respond(views.TransferStateAnswer(data=data, requestId=call.request_id))
+    return call.respond(views.TransferStateResponse(data=data, requestId=call.request_id))
 
 
 def _destination_of(body: bodies.AskQuote) -> DestinationRequest:

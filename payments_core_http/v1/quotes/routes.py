@@ -19,7 +19,7 @@ LEGACY_QUOTES = (
         "POST", "/sdk/v1/quote", quotes.create_quote, needs=ANYBODY_PAYMENTS,
         credential="basic_app_id", body=bodies.AskQuote, idempotency="ignored",
         policy="legacy_quotes", creation_policy="legacy_quotes_minute", errors=_QUOTE_ERRORS,
-        answers=views.QuoteAnswer, operation="createLegacyQuote",
+        response=views.QuoteResponse, operation="createLegacyQuote",
         summary="Quote a transfer, on one chain or across two, with its own deposit address.",
     ),
     Route(
@@ -27,21 +27,21 @@ LEGACY_QUOTES = (
         needs=ANYBODY_PAYMENTS, credential="sdk_key", body=bodies.AskDepositAddress,
         idempotency="ignored", policy="legacy_quotes",
         creation_policy="legacy_quoted_addresses_minute", errors=_QUOTE_ERRORS,
-        answers=views.QuotedAddressAnswer, operation="createLegacyDepositAddress",
+        response=views.QuotedAddressResponse, operation="createLegacyDepositAddress",
         summary="Give a payer an address for one payment to a payment address.",
     ),
     Route(
         "POST", "/sdk/v1/verify-transfer", quotes.verify_transfer, needs=ANYBODY_PAYMENTS,
         credential="basic_app_id", body=bodies.VerifyTransfer, idempotency="ignored",
         errors=(NotFound, errors.UnsupportedChain),
-        answers=views.TransferStateAnswer, operation="verifyLegacyTransfer",
+        response=views.TransferStateResponse, operation="verifyLegacyTransfer",
         summary="Check whether the transfer of a quote, or to a deposit address, is done.",
     ),
     Route(
         "GET", "/sdk/v1/verify-transfer", quotes.verify_transfer_by_query,
         needs=ANYBODY_PAYMENTS, credential="basic_app_id", query=bodies.VerifyTransfer,
         errors=(NotFound, errors.UnsupportedChain),
-        answers=views.TransferStateAnswer, operation="readLegacyTransfer",
+        response=views.TransferStateResponse, operation="readLegacyTransfer",
         summary="Check the same, with the fields in the query string.",
     ),
 )  # fmt: skip

@@ -120,7 +120,7 @@ class TransferStateView:
 
 
 @frozen_view
-class QuoteAnswer(Success):
+class QuoteResponse(Success):
     """A quote."""
 
     data: QuoteView
@@ -128,7 +128,7 @@ class QuoteAnswer(Success):
 
 
 @frozen_view
-class QuotedAddressAnswer(Success):
+class QuotedAddressResponse(Success):
     """An address for one payment."""
 
     data: QuotedAddressView
@@ -136,7 +136,7 @@ class QuotedAddressAnswer(Success):
 
 
 @frozen_view
-class TransferStateAnswer(Success):
+class TransferStateResponse(Success):
     """Whether a transfer is done."""
 
     data: TransferStateView

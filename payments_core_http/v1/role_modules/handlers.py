@@ -22,7 +22,7 @@ def deploy(service: PaymentsService, call: ApiCall[bodies.DeployRoleModule, None
             body.signature,
             idempotency_key=idempotent,
         ),
-        lambda installation: views.RoleModuleAnswer(
+        lambda installation: views.RoleModuleResponse(
             data=views.role_module(installation), requestId=call.request_id
         ),
     )

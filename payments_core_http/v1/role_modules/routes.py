@@ -16,7 +16,7 @@ LEGACY_ROLE_MODULES = (
             errors.NotFound, errors.AccountSuspended, errors.InvalidState,
             errors.CapabilityNotActive, errors.DependencyFailed,
         ),
-        answers=views.RoleModuleAnswer, operation="deployLegacyRoleModule",
+        response=views.RoleModuleResponse, operation="deployLegacyRoleModule",
         summary="Deploy the role module of an account's vault, and enable it in the vault.",
     ),
 )  # fmt: skip

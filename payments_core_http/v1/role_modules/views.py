@@ -29,7 +29,7 @@ class RoleModuleView:
 
 
 @frozen_view
-class RoleModuleAnswer(Success):
+class RoleModuleResponse(Success):
     """A vault's role module."""
 
     data: RoleModuleView

@@ -18,7 +18,7 @@ def settle(service: PaymentsService, call: ApiCall[bodies.SettleQuote, None]) ->
         lambda idempotent: call.resources.legacy.settle(
             call.body.request, idempotency_key=idempotent
         ),
-        lambda operation: views.SettlementAnswer(
+        lambda operation: views.SettlementResponse(
             data=views.settlement(operation), requestId=call.request_id
         ),
     )

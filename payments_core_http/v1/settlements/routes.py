@@ -20,7 +20,7 @@ LEGACY_SETTLEMENTS = (
             errors.UnsupportedChain, errors.PolicyInactive, errors.PolicyDenied,
             errors.InsufficientBalance, errors.DependencyFailed,
         ),
-        answers=views.SettlementAnswer, operation="settleLegacyQuote",
+        response=views.SettlementResponse, operation="settleLegacyQuote",
         summary="Pay a quote from the payer's vault, with a signature of the payer's wallet.",
     ),
 )  # fmt: skip

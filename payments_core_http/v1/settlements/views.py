@@ -24,7 +24,7 @@ class SettlementView:
 
 
 @frozen_view
-class SettlementAnswer(Success):
+class SettlementResponse(Success):
     """A settlement that was accepted."""
 
     data: SettlementView

@@ -17,7 +17,7 @@ def read(service: PaymentsService, call: ApiCall[None, bodies.OneTransaction]) -
     """A transaction."""
     found = call.resources.legacy.read_transaction(call.query.transactionId)
     return call.respond(
-        views.TransactionAnswer(data=views.transaction(found), requestId=call.request_id)
+        views.TransactionResponse(data=views.transaction(found), requestId=call.request_id)
     )
 
 
@@ -32,4 +32,4 @@ def list_(service: PaymentsService, call: ApiCall[None, bodies.TransactionsQuery
         limit=query.limit,
     )
     data = views.transactions(found, page=query.page, limit=query.limit)
-    return call.respond(views.TransactionsAnswer(data=data, requestId=call.request_id))
+    return call.respond(views.TransactionsResponse(data=data, requestId=call.request_id))

@@ -12,13 +12,13 @@ LEGACY_TRANSACTIONS = (
     Route(
         "GET", "/sdk/v1/get-transaction", transactions.read, needs=PAYMENTS_KEY,
         query=bodies.OneTransaction, errors=(errors.NotFound,),
-        answers=views.TransactionAnswer, operation="readLegacyTransaction",
+        response=views.TransactionResponse, operation="readLegacyTransaction",
         summary="Read a transaction.",
     ),
     Route(
         "GET", "/sdk/v1/get-transactions", transactions.list_, needs=PAYMENTS_KEY,
         query=bodies.TransactionsQuery, errors=(errors.NotFound,),
-        answers=views.TransactionsAnswer, operation="listLegacyTransactions",
+        response=views.TransactionsResponse, operation="listLegacyTransactions",
         summary="List an account's transactions, newest first.",
     ),
 )  # fmt: skip

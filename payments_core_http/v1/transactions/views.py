@@ -90,7 +90,7 @@ class TransactionsView:
 
 
 @frozen_view
-class TransactionAnswer(Success):
+class TransactionResponse(Success):
     """A transaction."""
 
     data: TransactionView
@@ -98,7 +98,7 @@ class TransactionAnswer(Success):
 
 
 @frozen_view
-class TransactionsAnswer(Success):
+class TransactionsResponse(Success):
     """A page of transactions."""
 
     data: TransactionsView

@@ -20,13 +20,13 @@ BANK_ACCOUNTS = (
             NotFound, errors.AccountSuspended, errors.CapabilityNotActive,
             errors.EntitlementRequired, errors.ResourceConflict,
         ),
-        answers=views.CapabilityActivationView,
+        response=views.CapabilityActivationView,
         summary="Request a capability; returns its requirements.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/bank-account-requirements",
         bank_accounts.read_requirements, needs=ACCOUNTS_KEY, errors=(NotFound,),
-        answers=views.BankAccountRequirementsView,
+        response=views.BankAccountRequirementsView,
         summary="Read whether bank accounts can be added, and the fields of a new one.",
     ),
     Route(
@@ -35,13 +35,13 @@ BANK_ACCOUNTS = (
         errors=(
             NotFound, errors.AccountSuspended, errors.CapabilityNotActive,
         ),
-        answers=views.BankAccountView,
+        response=views.BankAccountView,
         summary="Add a US bank account, which the bank reviews.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/bank-accounts", bank_accounts.list_bank_accounts,
         needs=ACCOUNTS_KEY, query=PageQuery, errors=(NotFound,),
-        answers=ListOf(views.BankAccountView),
+        response=ListOf(views.BankAccountView),
         summary="List an account's bank accounts, newest first.",
     ),
 )  # fmt: skip

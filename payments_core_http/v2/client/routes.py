@@ -13,13 +13,13 @@ from payments_core_http.wire.query import PageQuery
 OWN = (
     Route(
         "GET", "/v2/client/me", handlers.read, needs=ACCOUNT_READS, errors=(NotFound,),
-        answers=views.OwnAccountView, operation="readOwnAccount",
+        response=views.OwnAccountView, operation="readOwnAccount",
         summary="Read the token's account, and what the token may do now.",
     ),
     Route(
         "GET", "/v2/client/me/payments", handlers.list_payments, needs=RECIPIENT_READS,
         query=PageQuery,
-        answers=ListOf(views.RecipientPaymentView), operation="listOwnPayments",
+        response=ListOf(views.RecipientPaymentView), operation="listOwnPayments",
         summary="List the Payments that the account receives, newest first.",
     ),
     Route(
@@ -29,13 +29,13 @@ OWN = (
             errors.AmountOutOfRange, errors.UnsupportedChain, errors.UnsupportedAsset,
             errors.AccountSuspended,
         ),
-        answers=CreatedPaymentView, operation="createOwnPayment",
+        response=CreatedPaymentView, operation="createOwnPayment",
         summary="Create a receive Payment to the account.",
     ),
     Route(
         "GET", "/v2/client/me/payments/{paymentId}", handlers.read_payment,
         needs=RECIPIENT_READS, may_have_payment_secret=True, errors=(NotFound,),
-        answers=views.RecipientPaymentView | views.PayerPaymentView,
+        response=views.RecipientPaymentView | views.PayerPaymentView,
         operation="readOwnPayment",
         summary="Read a Payment that the account receives, or, with the Payment's secret, pays.",
     ),

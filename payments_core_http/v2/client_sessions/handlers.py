@@ -28,7 +28,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateClientSession, N
 
 
 def revoke(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """The end of a session and its tokens; ending it twice gives the same answer."""
+    """The end of a session and its tokens; ending it twice gives the same response."""
     return call.run_idempotent(
         lambda idempotent: call.resources.client_sessions.revoke(
             call.path["clientSessionId"], idempotency_key=idempotent

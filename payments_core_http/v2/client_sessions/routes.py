@@ -12,19 +12,19 @@ CLIENT_SESSIONS = (
         "POST", "/v2/client-sessions", handlers.create, needs=STANDARD_KEY,
         body=bodies.CreateClientSession, success=201,
         errors=(NotFound, AccountSuspended, EntitlementRequired),  # of a permission's product
-        answers=views.CreatedClientSession,
+        response=views.CreatedClientSession,
         summary="Give a browser or mobile app access to one account.",
     ),
     Route(
         "DELETE", "/v2/client-sessions/{clientSessionId}", handlers.revoke,
         needs=STANDARD_KEY, errors=(NotFound,),
-        answers=views.ClientSessionView,
+        response=views.ClientSessionView,
         summary="End a client session and its tokens at once.",
     ),
     Route(
         "POST", "/v2/client/auth/exchange", handlers.exchange, needs=None,
         credential="session_token", errors=(ClientTokenExpired,),
-        answers=views.AccessToken,
+        response=views.AccessToken,
         summary="Exchange a session token, once, for an access token.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Client sessions as they are answered."""
+"""Client sessions as they are returned."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class AccessToken:
 
 
 def created_client_session(created: CreatedSession) -> CreatedClientSession:
-    """The answer of a creation."""
+    """The response of a creation."""
     session = created.session
     return CreatedClientSession(
         clientSessionId=session.id,
@@ -72,7 +72,7 @@ def created_client_session(created: CreatedSession) -> CreatedClientSession:
 
 
 def client_session(session: ClientSession) -> ClientSessionView:
-    """The answer of a revocation."""
+    """The response of a revocation."""
     return ClientSessionView(
         clientSessionId=session.id,
         accountId=session.account_id,
@@ -86,7 +86,7 @@ def client_session(session: ClientSession) -> ClientSessionView:
 
 
 def access_token(exchanged: ExchangedSession) -> AccessToken:
-    """The answer of an exchange."""
+    """The response of an exchange."""
     return AccessToken(
         accessToken=exchanged.access_token,
         accountId=exchanged.session.account_id,

@@ -20,26 +20,26 @@ DEPOSITS = (
     Route(
         "POST", "/v2/accounts/{accountId}/deposit-addresses", deposits.issue, needs=DEPOSITS_KEY,
         body=bodies.IssueAddress, success=201, success_if_existing=200, errors=_ISSUE_ERRORS,
-        answers=views.DepositAddressView, operation="issueDepositAddress",
+        response=views.DepositAddressView, operation="issueDepositAddress",
         summary="Get the account's deposit address on a chain; 200 if it has one.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/deposit-addresses", deposits.list_addresses,
         needs=DEPOSITS_KEY, query=PageQuery, errors=(NotFound,),
-        answers=ListOf(views.DepositAddressView),
+        response=ListOf(views.DepositAddressView),
         summary="List an account's deposit addresses.",
     ),
     Route(
         "POST", "/v2/accounts/{accountId}/deposit-addresses/check", deposits.check,
         needs=DEPOSITS_KEY, body=bodies.CheckDeposits,
         errors=(NotFound, errors.UnsupportedChain, errors.DependencyFailed),
-        answers=views.CheckView, operation="checkDeposits",
+        response=views.CheckView, operation="checkDeposits",
         summary="Look for an account's deposits now, and send failed sweeps again.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/deposits", deposits.list_deposits, needs=DEPOSITS_KEY,
         query=bodies.DepositsQuery, errors=(NotFound,),
-        answers=ListOf(views.DepositView),
+        response=ListOf(views.DepositView),
         summary="List an account's deposits, newest first.",
     ),
     Route(
@@ -49,19 +49,19 @@ DEPOSITS = (
             NotFound, errors.UnsupportedChain, errors.InvalidState, errors.ResourceConflict,
             errors.DestinationNotAllowed, errors.DependencyFailed,
         ),
-        answers=views.DepositView, operation="returnDeposit",
+        response=views.DepositView, operation="returnDeposit",
         summary="Send a rejected deposit back, on its own chain.",
     ),
     Route(
         "POST", "/v2/client/me/deposit-addresses", deposits.issue_own, needs=DEPOSITOR_WRITES,
         body=bodies.IssueAddress, success=201, success_if_existing=200, errors=_ISSUE_ERRORS,
-        answers=views.DepositAddressView, operation="issueOwnDepositAddress",
+        response=views.DepositAddressView, operation="issueOwnDepositAddress",
         summary="Get the caller's own deposit address on a chain; 200 if it has one.",
     ),
     Route(
         "GET", "/v2/client/me/deposit-addresses", deposits.list_own_addresses,
         needs=DEPOSITOR_READS, query=PageQuery,
-        answers=ListOf(views.DepositAddressView), operation="listOwnDepositAddresses",
+        response=ListOf(views.DepositAddressView), operation="listOwnDepositAddresses",
         summary="List the caller's own deposit addresses.",
     ),
 )  # fmt: skip

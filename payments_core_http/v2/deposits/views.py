@@ -76,7 +76,7 @@ def address(record: DepositAddress) -> DepositAddressView:
 
 
 def issued_address(issued: IssuedAddress) -> DepositAddressView:
-    """The answer to a request for an address, whether it was new or not."""
+    """The response to a request for an address, whether it was new or not."""
     return address(issued.address)
 
 
@@ -104,7 +104,7 @@ def deposit(record: Deposit) -> DepositView:
 
 
 def deposit_check(result: DepositCheck) -> CheckView:
-    """The answer of a check."""
+    """The response of a check."""
     return CheckView(
         accountId=result.account_id,
         checkedAt=format_iso(result.checked_at_ms),

@@ -96,7 +96,7 @@ def session(found: PaymentSession, request_id: str) -> SessionView:
 
 
 def flagged_session(found: PaymentSession, request_id: str) -> FlaggedSessionView:
-    """The answer of a flagging."""
+    """The response of a flagging."""
     dispute = found.dispute
     assert dispute is not None
     return FlaggedSessionView(

@@ -16,7 +16,7 @@ ONRAMPS = (
     Route(
         "GET", "/v2/accounts/{accountId}/onramp-bank-account-requirements",
         onramps.read_requirements, needs=ACCOUNTS_KEY, errors=(NotFound,),
-        answers=views.OnrampRequirementsView,
+        response=views.OnrampRequirementsView,
         summary="Read whether on-ramps can be added, and the fields of a new one.",
     ),
     Route(
@@ -27,24 +27,24 @@ ONRAMPS = (
             errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,
             errors.ResourceConflict,
         ),
-        answers=views.OnrampBankAccountView,
+        response=views.OnrampBankAccountView,
         summary="Add a reusable on-ramp; the bank assigns its account number.",
     ),
     Route(
         "GET", _ONRAMPS, onramps.list_onramps, needs=ACCOUNTS_KEY, query=PageQuery,
-        errors=(NotFound,), answers=ListOf(views.OnrampBankAccountView),
+        errors=(NotFound,), response=ListOf(views.OnrampBankAccountView),
         summary="List an account's on-ramps, newest first.",
     ),
     Route(
         "GET", _ONRAMPS + "/{onrampBankAccountId}/deposit-instructions",
         onramps.read_instructions, needs=ACCOUNTS_KEY, errors=(NotFound, errors.InvalidState),
-        answers=views.DepositInstructionsView,
+        response=views.DepositInstructionsView,
         summary="Read the account number that others send money to.",
     ),
     Route(
         "GET", _ONRAMPS + "/{onrampBankAccountId}/transactions",
         onramps.list_transactions, needs=ACCOUNTS_KEY, query=PageQuery,
-        errors=(NotFound,), answers=ListOf(views.BankTransactionView),
+        errors=(NotFound,), response=ListOf(views.BankTransactionView),
         summary="List the bank transfers to an on-ramp, newest first.",
     ),
 )  # fmt: skip

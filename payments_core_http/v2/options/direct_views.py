@@ -91,7 +91,7 @@ class DirectPaymentOption:
 
 
 def payment_option(details: OptionDetails) -> DirectPaymentOption:
-    """A direct option, as each of its own calls answers it."""
+    """A direct option, as each of its own calls returns it."""
     return DirectPaymentOption(paymentId=details.payment.id, option=option(details))
 
 

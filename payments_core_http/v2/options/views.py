@@ -196,12 +196,12 @@ class FundedOption:
 
 
 def payment_option(details: OptionDetails) -> PaymentOption:
-    """The answer of a creation or a refresh."""
+    """The response of a creation or a refresh."""
     return PaymentOption(paymentId=details.payment.id, option=option(details))
 
 
 def funded_option(details: OptionDetails, *, for_partner: bool = False) -> FundedOption:
-    """The answer of a reading or an authorization."""
+    """The response of a reading or an authorization."""
     assert details.operation is not None
     return FundedOption(
         paymentId=details.payment.id,

@@ -172,7 +172,7 @@ def _destination(given: bodies.AnyDestination) -> DestinationRequest:
 
 
 def _merge_details(details: PaymentDetails, known: PaymentDetails) -> PaymentDetails:
-    """The answer of an operation: the Payment that it changed, with the known parts it did not.
+    """The response of an operation: the Payment that it changed, with the known parts it did not.
 
     Inside the transaction lists are not read: they decide nothing there.
     """

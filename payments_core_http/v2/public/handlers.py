@@ -85,7 +85,7 @@ def refresh_option(service: PaymentsService, call: ApiCall[None, None]) -> Respo
 def submit_transaction(
     service: PaymentsService, call: ApiCall[bodies.SubmitTransaction, None]
 ) -> Response:
-    """The option with the transaction noted; it is checked after this answer."""
+    """The option with the transaction noted; it is checked after this response."""
     body = call.body
     return call.run_idempotent(
         lambda idempotent: call.resources.public_options.submit_transaction(
@@ -103,5 +103,5 @@ def exchange_link(service: PaymentsService, call: ApiCall[None, None]) -> Respon
     """The client secret of a link's Payment. The page that asks must not pass its address on."""
     service.refresh()  # the one call without a credential that asks what time it is
     exchanged = service.checkout.exchange_link(call.path["code"], mode=call.mode)
-    answer = call.respond(public_views.exchanged_link(exchanged))
-    return evolve(answer, headers={"Referrer-Policy": "no-referrer"})
+    response = call.respond(public_views.exchanged_link(exchanged))
+    return evolve(response, headers={"Referrer-Policy": "no-referrer"})

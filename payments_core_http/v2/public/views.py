@@ -97,7 +97,7 @@ class OptionStateView:
 
 @frozen_view
 class CheckoutStateView:
-    """The state of a Payment. The answer changes only when the state does."""
+    """The state of a Payment. The response changes only when the state does."""
 
     paymentId: str
     status: PaymentStatus

@@ -17,13 +17,13 @@ REFUNDS = (
             NotFound, errors.AmountOutOfRange, errors.InvalidState, errors.DestinationNotAllowed,
             errors.ResourceConflict, *VAULT_SPENDING,
         ),
-        answers=views.CreatedRefundView,
+        response=views.CreatedRefundView,
         summary="Refund received funds, in full or in part.",
     ),
     Route(
         "GET", "/v2/payments/{paymentId}/refunds", handlers.list_refunds, needs=PAYMENTS_KEY,
         query=PageQuery, errors=(NotFound,),
-        answers=ListOf(views.RefundView),
+        response=ListOf(views.RefundView),
         summary="List the refunds of a Payment, newest first.",
     ),
 )  # fmt: skip

@@ -12,7 +12,7 @@ LIST_PATH = "/v2/console/requests"
 REQUESTS = (
     Route(
         "GET", LIST_PATH, handlers.list_requests, needs=CONSOLE_KEY, query=bodies.ListRequests,
-        answers=ListOf(views.LoggedRequestView), operation="listRequests",
+        response=ListOf(views.LoggedRequestView), operation="listRequests",
         summary="List the newest API requests of the environment, newest first.",
     ),
 )  # fmt: skip

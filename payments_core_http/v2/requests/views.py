@@ -26,7 +26,7 @@ class LoggedRequestView:
     durationMs: int
     """How long the response took, in milliseconds."""
     createdAt: str
-    """When it was answered."""
+    """When its response was sent."""
 
 
 def request(record: LoggedRequest) -> LoggedRequestView:

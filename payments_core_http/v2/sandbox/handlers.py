@@ -57,7 +57,7 @@ def mine(service: PaymentsService, call: ApiCall[bodies.Mine, None]) -> Response
 
 
 def run(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """Do all due work before answering."""
+    """Do all due work before the response."""
     return call.run_idempotent(
         lambda idempotent: call.resources.sandbox.run(idempotency_key=idempotent),
         lambda ran: views.RanView(jobsRun=ran),

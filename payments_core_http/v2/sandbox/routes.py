@@ -14,7 +14,7 @@ SANDBOX = (
     Route(
         "GET", "/v2/sandbox", sandbox.read, needs=STANDARD_KEY,
         errors=(errors.DependencyFailed, NotFound),
-        answers=views.SandboxView,
+        response=views.SandboxView,
         summary="Read the sandbox's clock and chains.",
     ),
     Route(
@@ -24,25 +24,25 @@ SANDBOX = (
             errors.DependencyFailed,
             NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
         ),
-        answers=views.FundedView, operation="fundSandboxAccount",
+        response=views.FundedView, operation="fundSandboxAccount",
         summary="Credit an account's vault; the credit is final when the call returns.",
     ),
     Route(
         "POST", "/v2/sandbox/blocks", sandbox.mine, needs=STANDARD_KEY, body=bodies.Mine,
         errors=(errors.DependencyFailed, NotFound, errors.UnsupportedChain),
-        answers=views.ChainView, operation="mineSandboxBlocks",
+        response=views.ChainView, operation="mineSandboxBlocks",
         summary="Add blocks to a chain.",
     ),
     Route(
         "POST", "/v2/sandbox/run", sandbox.run, needs=STANDARD_KEY,
         errors=(NotFound,),
-        answers=views.RanView, operation="runSandboxWork",
+        response=views.RanView, operation="runSandboxWork",
         summary="Run all due jobs before the call returns.",
     ),
     Route(
         "POST", "/v2/sandbox/clock", sandbox.advance, needs=STANDARD_KEY, body=bodies.Advance,
         errors=(errors.DependencyFailed, NotFound),
-        answers=views.AdvancedView, operation="advanceSandboxClock",
+        response=views.AdvancedView, operation="advanceSandboxClock",
         summary="Advance the clock, and do the work that becomes due on the way.",
     ),
     Route(
@@ -51,31 +51,31 @@ SANDBOX = (
             errors.DependencyFailed,
             NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
         ),
-        answers=views.TransferredView, operation="makeSandboxTransfer",
+        response=views.TransferredView, operation="makeSandboxTransfer",
         summary="Send a transfer to any address; it is in a block when the call returns.",
     ),
     Route(
         "POST", "/v2/sandbox/reorgs", sandbox.reorg, needs=STANDARD_KEY, body=bodies.Reorg,
         errors=(errors.DependencyFailed, NotFound, errors.UnsupportedChain),
-        answers=views.ChainView, operation="reorgSandboxChain",
+        response=views.ChainView, operation="reorgSandboxChain",
         summary="Remove a chain's last blocks and their transactions.",
     ),
     Route(
         "POST", "/v2/sandbox/accounts/{accountId}/kyc", sandbox.decide_kyc, needs=STANDARD_KEY,
         body=bodies.DecideKyc, errors=(NotFound, errors.InvalidState),
-        answers=VerificationView,
+        response=VerificationView,
         summary="Set the provider's decision about an account's verification.",
     ),
     Route(
         "POST", "/v2/sandbox/failures", sandbox.fail, needs=STANDARD_KEY, body=bodies.Fail,
         errors=(NotFound, errors.UnsupportedChain, errors.CapabilityNotActive),
-        answers=views.ArmedFailureView, operation="failSandboxDependency",
+        response=views.ArmedFailureView, operation="failSandboxDependency",
         summary="Make the next calls to a dependency fail.",
     ),
     Route(
         "POST", "/v2/sandbox/events", sandbox.trigger, needs=STANDARD_KEY,
         body=bodies.TriggerEvent, errors=(NotFound,),
-        answers=views.TriggeredView, operation="triggerSandboxEvent",
+        response=views.TriggeredView, operation="triggerSandboxEvent",
         summary="Send any event of the catalog, with a realistic payload.",
     ),
     Route(
@@ -84,7 +84,7 @@ SANDBOX = (
         errors=(
             NotFound, errors.InvalidState, errors.CapabilityNotActive, errors.DependencyFailed,
         ),
-        answers=views.BankDepositView, operation="depositAtSandboxBank",
+        response=views.BankDepositView, operation="depositAtSandboxBank",
         summary="Make a bank transfer to an on-ramp; it arrives by its rail's calendar.",
     ),
     Route(
@@ -94,7 +94,7 @@ SANDBOX = (
             NotFound, errors.InvalidState, errors.ResourceConflict, errors.CapabilityNotActive,
             errors.DependencyFailed,
         ),
-        answers=views.DecidedPayoutView,
+        response=views.DecidedPayoutView,
         summary="Make the simulated bank settle or return a Payment's payout.",
     ),
 )  # fmt: skip

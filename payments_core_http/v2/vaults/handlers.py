@@ -121,7 +121,7 @@ def create_mandate(service: PaymentsService, call: ApiCall[bodies.CreateMandate,
 
 
 def revoke_mandate(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """The end of a mandate; ending it twice gives the same answer."""
+    """The end of a mandate; ending it twice gives the same response."""
     return call.run_idempotent(
         lambda idempotent: call.resources.mandates.revoke(
             call.path["accountId"],

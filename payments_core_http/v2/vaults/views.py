@@ -131,7 +131,7 @@ def vault(record: Vault) -> VaultDetailsView:
 
 
 def provisioned_vault(provisioned: ProvisionedVault) -> VaultDetailsView:
-    """The answer of a provisioning."""
+    """The response of a provisioning."""
     return vault(provisioned.vault)
 
 

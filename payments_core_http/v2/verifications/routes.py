@@ -19,13 +19,13 @@ VERIFICATIONS = (
             NotFound, errors.AccountSuspended, errors.InvalidState, errors.CapabilityNotActive,
             errors.DependencyFailed,
         ),
-        answers=VerificationView,
+        response=VerificationView,
         summary="Start a verification; returns the URL to send the user to.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/verifications", verifications.list_verifications,
         needs=KYC_KEY, query=PageQuery, errors=(NotFound,),
-        answers=ListOf(VerificationView),
+        response=ListOf(VerificationView),
         summary="List an account's verifications, newest first.",
     ),
 )  # fmt: skip

@@ -17,7 +17,7 @@ WALLETS = (
         errors=(
             NotFound, errors.AccountSuspended, errors.UnsupportedChain, errors.StorageLimitReached,
         ),
-        answers=views.ChallengeView, operation="createWalletChallenge",
+        response=views.ChallengeView, operation="createWalletChallenge",
         summary="Request the text that a wallet signs to be linked.",
     ),
     Route(
@@ -28,19 +28,19 @@ WALLETS = (
             errors.ActionExpired, errors.ResourceConflict, errors.DependencyFailed,
             errors.StorageLimitReached,
         ),
-        answers=views.WalletView,
+        response=views.WalletView,
         summary="Link the wallet that signed a challenge.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/wallets", wallets.list_wallets, needs=ACCOUNTS_KEY,
         query=PageQuery, errors=(NotFound,),
-        answers=ListOf(views.WalletView),
+        response=ListOf(views.WalletView),
         summary="List an account's wallets, oldest first.",
     ),
     Route(
         "DELETE", "/v2/accounts/{accountId}/wallets/{walletId}", wallets.remove,
         needs=ACCOUNTS_KEY, errors=(NotFound,),
-        answers=views.WalletView,
+        response=views.WalletView,
         summary="Unlink a wallet; its address is free for another account.",
     ),
 )  # fmt: skip

@@ -62,7 +62,7 @@ class EndpointView:
 
 @frozen_view
 class OneEndpoint:
-    """An answer with one webhook endpoint."""
+    """A response with one webhook endpoint."""
 
     webhookEndpoint: EndpointView
 
@@ -307,12 +307,12 @@ def delivery(record: Delivery) -> DeliveryView:
 
 
 def retried_delivery(record: Delivery) -> RetriedDelivery:
-    """The answer of a retry."""
+    """The response of a retry."""
     return RetriedDelivery(webhookId=record.endpoint_id, deliveryId=record.id, status=record.status)
 
 
 def tested_endpoint(record: Delivery) -> TestedEndpoint:
-    """The answer of a test."""
+    """The response of a test."""
     return TestedEndpoint(
         webhookId=record.endpoint_id,
         eventId=record.event_id,
@@ -333,12 +333,12 @@ def event(record: Event, versions: Versions) -> EventView:
 
 
 def resent_event(event_id: str, records: Sequence[Delivery]) -> ResentEvent:
-    """The answer of a resend."""
+    """The response of a resend."""
     return ResentEvent(
         eventId=event_id, deliveries=tuple(retried_delivery(item) for item in records)
     )
 
 
 def recovering_endpoint(recovery: Recovery) -> RecoveringEndpoint:
-    """The answer of a recovery."""
+    """The response of a recovery."""
     return RecoveringEndpoint(webhookId=recovery.endpoint_id, since=format_iso(recovery.since_ms))

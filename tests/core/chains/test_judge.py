@@ -76,6 +76,17 @@ def test_a_success_without_a_transfer_to_the_recipient_lacks_it(
     assert lacks_transfer(view, "0xR") is lacks
 
 
+@pytest.mark.parametrize(("token_address", "amount_atomic"), [("0xU", None), (None, 1), ("0xU", 1)])
+def test_a_transfer_of_another_token_or_amount_is_not_the_one_that_must_be_there(
+    token_address: str | None, amount_atomic: int | None
+) -> None:
+    same = lacks_transfer(
+        VIEW, "0xR", token_address=LOG.token_address, amount_atomic=LOG.amount_atomic
+    )
+    other = lacks_transfer(VIEW, "0xR", token_address=token_address, amount_atomic=amount_atomic)
+    assert (same, other) == (False, True)
+
+
 def test_another_chain_is_reported_before_all_else() -> None:
     worst = changed(attrs.evolve(LOG, **WRONG), succeeded=False, block=None)
     assert reasons(worst, chain_id=1) == ["wrong_chain"]

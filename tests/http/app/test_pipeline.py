@@ -285,17 +285,23 @@ def test_a_malformed_id_is_the_same_not_found_as_an_unknown_one(api: ApiHarness)
 def test_two_rows_for_one_place_are_refused() -> None:
     with pytest.raises(ValueError, match="two rows for GET"):
         group_by_path(
-            (*ROWS, Route("GET", "/v2/things", read, needs=KEY, answers=Any, summary="Again."))
+            (*ROWS, Route("GET", "/v2/things", read, needs=KEY, response=Any, summary="Again."))
         )
 
 
 def test_a_path_names_only_known_ids() -> None:
     with pytest.raises(ValueError, match="PATH_IDS"):
-        Route("GET", "/v2/x/{somethingId}", read, needs=KEY, answers=Any, summary="Unknown.")
+        Route("GET", "/v2/x/{somethingId}", read, needs=KEY, response=Any, summary="Unknown.")
 
 
 def test_idempotency_needs_somebody_whose_key_it_is() -> None:
     with pytest.raises(ValueError, match="principal"):
         Route(
-            "POST", "/v2/x", read, needs=None, idempotency="required", answers=Any, summary="Whose?"
+            "POST",
+            "/v2/x",
+            read,
+            needs=None,
+            idempotency="required",
+            response=Any,
+            summary="Whose?",
         )

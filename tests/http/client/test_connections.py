@@ -25,7 +25,7 @@ from payments_core_http.client import (
     AsyncPublicClient,
     Client,
     ClientError,
-    NoAnswer,
+    NoResponse,
     PublicClient,
     Retries,
     transports,
@@ -135,7 +135,7 @@ def test_each_event_loop_and_each_child_has_connections_of_its_own(
     with listening(refuse) as (url, seen):
         client = make(url, retries=ONCE)
         names = {asyncio.run(ask_in_loop(client)) for _ in range(3)}
-        assert names.isdisjoint({"an answer", "NoAnswer"}) and len(seen) == 3
+        assert names.isdisjoint({"an answer", "NoResponse"}) and len(seen) == 3
         gc.collect()  # nothing is left open: a warning would fail the test
         assert in_child(lambda: asyncio.run(ask_in_loop(client)) in names)
         assert len(seen) == 4
@@ -171,7 +171,7 @@ def test_cancelled_calls_make_room_for_others(
 
     with listening(refuse_later) as (url, seen):
         client = make(url, retries=ONCE, timeout_s=10)
-        assert asyncio.run(cancel_some(client, seen)) not in {"an answer", "NoAnswer"}
+        assert asyncio.run(cancel_some(client, seen)) not in {"an answer", "NoResponse"}
         gc.collect()  # nothing is left open: a warning would fail the test
 
 
@@ -305,14 +305,14 @@ def test_a_call_that_is_stopped_leaves_no_connection_behind(
     with listening(refuse_to_the_end) as (url, seen):
         client = make(url, retries=ONCE)
         if make in ASYNC:
-            assert asyncio.run(call_four_times(client)) not in {"an answer", "NoAnswer"}
+            assert asyncio.run(call_four_times(client)) not in {"an answer", "NoResponse"}
         else:
             for _ in range(3):
                 assert fails_with(TimeLimit, lambda: ask(client))
             assert all(ended.acquire(timeout=10) for _ in range(3))
             with pytest.raises(ClientError) as caught:
                 ask(client)
-            assert not isinstance(caught.value, NoAnswer)
+            assert not isinstance(caught.value, NoResponse)
             client.close()
         assert len(seen) == 4
 
@@ -331,7 +331,7 @@ def test_a_loop_that_was_only_closed_leaves_no_connection_behind(make: Callable[
         client = make(url, retries=ONCE)
         for _ in range(3):
             loop = asyncio.new_event_loop()
-            assert loop.run_until_complete(ask_in_loop(client)) not in {"an answer", "NoAnswer"}
+            assert loop.run_until_complete(ask_in_loop(client)) not in {"an answer", "NoResponse"}
             loop.close()
         assert len(seen) == 3
         gc.collect()  # Python closes what the client has let go
@@ -355,7 +355,7 @@ def test_a_passed_transport_is_refused_in_another_loop(make: Callable[..., Any])
     async def ask_and_close(url: str) -> None:
         async with httpx2.AsyncHTTPTransport() as transport:
             client = make(url, transport=transport, retries=ONCE)
-            assert await ask_in_loop(client) != "NoAnswer"
+            assert await ask_in_loop(client) != "NoResponse"
             raised = await asyncio.to_thread(
                 lambda: fails_with(TransportUsedElsewhere, lambda: asyncio.run(ask_in_loop(client)))
             )
@@ -389,8 +389,8 @@ def test_a_call_ends_within_its_time_although_the_server_drips(
         transport = httpx2.HTTPTransport() if passed else None
         began = time.monotonic()
         with PublicClient(url, transport=transport, timeout_s=0.5) as client:
-            assert fails_with(NoAnswer, lambda: ask(client))
-        assert asyncio.run(ask_in_loop(AsyncPublicClient(url, timeout_s=0.5))) == "NoAnswer"
+            assert fails_with(NoResponse, lambda: ask(client))
+        assert asyncio.run(ask_in_loop(AsyncPublicClient(url, timeout_s=0.5))) == "NoResponse"
         assert time.monotonic() - began < 4 and len(seen) == 2
 
 
@@ -418,7 +418,7 @@ def subclasses(kind: type) -> set[type]:
 @pytest.mark.parametrize("kind", sorted(subclasses(httpx2.RequestError), key=repr))
 def test_whatever_the_transport_raises_is_an_error_with_the_key(kind: Any) -> None:
     keys, error = raised(kind("it failed"))
-    assert isinstance(error, NoAnswer) and error.idempotency_key == keys[0]
+    assert isinstance(error, NoResponse) and error.idempotency_key == keys[0]
     refused = kind in (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol)
     assert isinstance(error, RequestMalformed) == refused
     assert len(keys) == (1 if refused else 3) and len(set(keys)) == 1
@@ -471,7 +471,7 @@ def test_the_proxy_of_the_environment_is_used(
     with listening(decline) as (proxy, seen):
         monkeypatch.setenv("HTTPS_PROXY", proxy)
         client = make("https://pay.example.invalid", retries=ONCE)
-        with pytest.raises(NoAnswer) as caught:
+        with pytest.raises(NoResponse) as caught:
             ask(client)
         assert len(seen) == 1 and not caught.value.was_sent
 

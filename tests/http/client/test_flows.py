@@ -18,7 +18,7 @@ from payments_core_http.client import (
     AsyncClient,
     AsyncPublicClient,
     Client,
-    NoAnswer,
+    NoResponse,
     Retries,
     VaultSource,
 )
@@ -250,7 +250,7 @@ def test_both_clients_work_over_a_socket(shop: Shop) -> None:
     once = Retries(attempts=1)
     with (
         Client(url, shop.row.id, shop.secret, retries=once) as client,
-        pytest.raises(NoAnswer) as failure,
+        pytest.raises(NoResponse) as failure,
     ):
         client.payments.cancel(payment.id)
     assert not failure.value.was_sent and failure.value.idempotency_key

@@ -1,4 +1,4 @@
-"""The client held against the OpenAPI document: operations, parameters, answers, both ways."""
+"""The client held against the OpenAPI document: operations, parameters, responses, both ways."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FUNCTIONS: Mapping[str, Callable[..., Call[Any]]] = {
     if inspect.isfunction(function) and function.__module__ == operations.__name__
 }
 OF_THE_CONNECTION = {"Service-Version", "Idempotency-Key"}
-NOT_OFFERED = {"If-None-Match"}  # the client keeps no answer that it could name
+NOT_OFFERED = {"If-None-Match"}  # the client keeps no response that it could name
 MAPS = {"balances", "postings", "capabilities", "confirmations", "payload", "metadata", "types"}
 """Fields with keys of their own, where a new one is of the same type as the others."""
 SECRETS = {
@@ -120,16 +120,16 @@ def test_an_answer_decodes_whole_and_tolerates_what_is_new(name: str) -> None:
     found = examples(call)
     assert found
     for example in found:
-        seen = msgspec.convert(example, type=call.answer)
+        seen = msgspec.convert(example, type=call.response)
         decoded = msgspec.to_builtins(seen)
         absent = {name for name in decoded.keys() - example.keys() if decoded[name] is None}
         assert decoded.keys() - absent == example.keys()
-        msgspec.convert(with_news(example), type=call.answer)
+        msgspec.convert(with_news(example), type=call.response)
         assert isinstance(call, PageCall) == isinstance(seen, Page)
 
 
 def examples(call: Call[Any]) -> list[Any]:
-    """The examples of its answer that the document gives, none where several forms share them."""
+    """The examples of its response that the document gives, none where several forms share them."""
     _, _, operation = DESCRIBED[call.operation]
     found = [
         resolved(example, DOCUMENT)["value"]
@@ -138,13 +138,13 @@ def examples(call: Call[Any]) -> list[Any]:
         for example in response["content"]["application/json"]["examples"].values()
     ]
     if call.operation in ("createPayment", "readOwnPayment"):
-        fields = {one.encode_name for one in msgspec.structs.fields(call.answer)}
+        fields = {one.encode_name for one in msgspec.structs.fields(call.response)}
         return [one for one in found if one.keys() == fields]
     return found
 
 
 def with_news(value: Any, key_of_value: str = "") -> Any:
-    """The same answer of a later service: a field more in each object, and statuses unheard of."""
+    """The same response of a later service: a field more in each object, and unknown statuses."""
     if isinstance(value, dict):
         changed = {key: with_news(one, key) for key, one in value.items()}
         return changed if key_of_value in MAPS else {**changed, "addedLater": {"by": ["a release"]}}

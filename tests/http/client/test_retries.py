@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from payments_core_http.client import AccountDestination, AnswerMalformed, NoAnswer, Retries
+from payments_core_http.client import AccountDestination, NoResponse, ResponseMalformed, Retries
 from payments_core_http.client.async_connection import AsyncConnection
 from payments_core_http.client.connection import Connection
 from payments_core_http.client.errors import ApiError, InvalidRequest, ServiceError
@@ -105,7 +105,7 @@ CALLS = {"read": READ, "create": CREATE, "once": ONCE, "delete": DELETE}
 def test_only_what_is_safe_is_sent_again(case: str, name: str) -> None:
     fails, again = CASES[case]
     service = Service(fails(), refusal(400, "malformed_request"))
-    with pytest.raises((ApiError, NoAnswer, AnswerMalformed)):
+    with pytest.raises((ApiError, NoResponse, ResponseMalformed)):
         service.connect().send(CALLS[name])
     assert len(service.requests) == (2 if name in again else 1)
 
@@ -124,7 +124,7 @@ def test_the_same_key_goes_with_every_attempt() -> None:
 
 def test_waits_double_are_bounded_and_keep_to_retry_after() -> None:
     service = Service(*[broken() for _ in range(8)])
-    with pytest.raises(NoAnswer) as last:
+    with pytest.raises(NoResponse) as last:
         service.connect(attempts=6, first_wait_s=1.0, longest_wait_s=5.0).send(CREATE)
     assert service.waits == [1.0, 2.0, 4.0, 5.0, 5.0]
     assert last.value.idempotency_key == "key-1" and last.value.was_sent
@@ -139,7 +139,7 @@ def test_waits_double_are_bounded_and_keep_to_retry_after() -> None:
 
 
 def test_chance_shortens_a_wait_by_half_at_most() -> None:
-    failure = NoAnswer("x", "ReadError", was_sent=True)
+    failure = NoResponse("x", "ReadError", was_sent=True)
     waits = [Retries().wait_s(READ, failure, 1, lambda at=at: at) for at in (0.0, 0.5, 1.0)]
     assert waits == [0.25, 0.375, 0.5]
 
@@ -163,7 +163,7 @@ def test_what_is_sent() -> None:
 
 def test_a_failure_names_neither_the_address_nor_the_code_of_a_link() -> None:
     service = Service(httpx2.ReadError("https://payments.example/" + "c" * 48))
-    with pytest.raises(NoAnswer) as failure:
+    with pytest.raises(NoResponse) as failure:
         service.connect(attempts=1).send(public_links_exchange("c" * 48))
     assert str(failure.value) == "exchangePaymentLink: ReadError"
     assert "ccc" not in repr(public_links_exchange("c" * 48))
@@ -174,7 +174,7 @@ def test_answers_that_are_not_the_services_own() -> None:
     with pytest.raises(InvalidRequest) as refused:
         service.connect(attempts=1).send(READ)
     assert (refused.value.http_status, refused.value.code) == (400, "")
-    with pytest.raises(AnswerMalformed) as malformed:
+    with pytest.raises(ResponseMalformed) as malformed:
         service.connect(attempts=1).send(READ)
     assert malformed.value.body == b"[]"
 

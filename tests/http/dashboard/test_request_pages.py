@@ -460,8 +460,8 @@ class TestCopies:
         assert sent.stdout == str(first.status), (sent, (tmp_path / "out").read_text())
         recorded.recorder.flush()
         mine, _, original = recorded.read()
-        assert attrs.evolve(mine, id="", at=0, duration_ms=0, body_bytes=0) == attrs.evolve(
-            original, id="", at=0, duration_ms=0, body_bytes=0
+        assert attrs.evolve(mine, id="", at_ms=0, duration_ms=0, body_bytes=0) == attrs.evolve(
+            original, id="", at_ms=0, duration_ms=0, body_bytes=0
         )
 
     @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from payments_core_http.server.framing import MAX_CHUNK_LINE_BYTES, MAX_CHUNKS
 from payments_core_http.server.hosting import MAX_HEADER_BYTES
 from payments_core_http.server.limits import ServerLimits
 from payments_core_http.serving import MAX_RECEIVED_BYTES
-from payments_core_http.wire.request_body import MAX_BODY_BYTES
+from payments_core_http.wire.limits import MAX_BODY_BYTES
 from tests.http.hostile.target import ROOT
 
 KIB = 1024

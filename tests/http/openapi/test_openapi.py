@@ -135,8 +135,8 @@ class TestTheDocument:
 
 @pytest.mark.parametrize("route", ROWS, ids=row_name)
 class TestEveryRow:
-    def test_it_says_what_it_answers(self, route: Route) -> None:
-        assert route.answers is not None
+    def test_it_says_what_it_returns(self, route: Route) -> None:
+        assert route.response is not None
 
     def test_its_path_names_and_headers_are_parameters(self, route: Route) -> None:
         found = [resolved(one) for one in described(route)["parameters"]]
@@ -343,7 +343,7 @@ class TestTheChecker:
             self.judged("/healthz", status, body)
 
 
-# As a service answers it
+# As a service returns it
 
 
 class TestServed:

@@ -117,7 +117,7 @@ class TestTheTolerance:
     def test_releases_what_arrived(self, world: World) -> None:
         done = self.paid(world, "95.00")
         assert (done.status, done.labels) == ("succeeded", ())
-        assert (done.settled, done.excess) == (atomic("95"), 0)
+        assert (done.settled_atomic, done.excess_atomic) == (atomic("95"), 0)
 
     def test_ends_where_it_ends(self, world: World) -> None:
         short = self.paid(world, "94.999999")
@@ -126,7 +126,7 @@ class TestTheTolerance:
     def test_makes_nobody_overpaid_who_sends_the_rest_too_late(self, world: World) -> None:
         done = self.paid(world, "96.00", "4.00")
         assert (done.status, done.labels) == ("succeeded", ("late",))
-        assert (done.received, done.settled) == (atomic("100"), atomic("96"))
+        assert (done.received_atomic, done.settled_atomic) == (atomic("100"), atomic("96"))
         assert world.event_names(done.id)["payment.late"] == 1
         assert world.event_names(done.id)["payment.overpaid"] == 0
         assert done.reconciliation.status == "open"
@@ -141,12 +141,12 @@ class TestTheTolerance:
 
     def test_is_not_added_to_the_amount(self, world: World) -> None:
         done = self.paid(world, "96.00", "4.00", "0.000001")
-        assert (done.labels, done.settled) == (("late", "overpaid"), atomic("96"))
-        assert done.excess == atomic("4.000001")
+        assert (done.labels, done.settled_atomic) == (("late", "overpaid"), atomic("96"))
+        assert done.excess_atomic == atomic("4.000001")
 
     def test_leaves_what_is_too_much_what_it_was(self, world: World) -> None:
         done = self.paid(world, "101.00")
-        assert (done.labels, done.settled, done.excess) == (
+        assert (done.labels, done.settled_atomic, done.excess_atomic) == (
             ("overpaid",), atomic("100"), atomic("1"),
         )  # fmt: skip
 

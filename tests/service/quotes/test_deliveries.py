@@ -53,7 +53,11 @@ class Street:
         assert [self.status(n) for n in (0, 1)] == ["executing", "executing"]
         self.hash = str(
             self.first.service.chains[POLYGON].transfer(
-                asset_of(POLYGON, "USDC").address, None, OTHER_WALLET, self.quote.output, "one"
+                asset_of(POLYGON, "USDC").address,
+                None,
+                OTHER_WALLET,
+                self.quote.output_atomic,
+                "one",
             )
         )
 

@@ -62,7 +62,7 @@ def times(value: Any, path: str) -> Iterator[tuple[str, int]]:
     """Every instant in a document: by its field's name, or as a text in any field."""
     if isinstance(value, dict):
         for name, item in value.items():
-            if (name == "at" or name.endswith("_at")) and isinstance(item, int):
+            if (name == "at_ms" or name.endswith("_at_ms")) and isinstance(item, int):
                 yield f"{path}.{name}", item
             else:
                 yield from times(item, f"{path}.{name}")

@@ -17,6 +17,7 @@ from payments_core.payments.checkout.stages import (
 )
 from payments_core.payments.journal.record import JournalBalances
 from payments_core.payments.machine import OPEN, PAYMENT
+from payments_core.payments.options.methods import METHODS, Method
 from payments_core.payments.record import Destination, Payment
 
 END = 1_000_000
@@ -108,6 +109,11 @@ class TestWhatIsDue:
     )
     def test_nothing_is_asked_for_that_comes_another_way(self, facts: dict[str, Any]) -> None:
         assert compute_due(payment(**facts), 0, now=0) == 0
+
+    @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+    def test_the_methods_say_whether_any_wallet_pays_the_escrow(self, method: Method) -> None:
+        due = compute_due(payment(allowed_methods=(method.name,)), 0, now=0)
+        assert due == (25_000_000 if method.name == "direct" else 0)
 
     def test_nothing_is_asked_for_from_the_very_moment_of_the_end(self) -> None:
         assert compute_due(payment(), 0, now=END - 1) == 25_000_000

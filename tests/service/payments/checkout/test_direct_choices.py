@@ -22,8 +22,8 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.payment_settings.record import PaymentTerms
-from payments_core.payments.paying import vault_options as operations
-from payments_core.payments.paying.vault_options import MAX_OPTIONS
+from payments_core.payments.options import limits
+from payments_core.payments.options.limits import MAX_OPTIONS
 from payments_core.tenants.record import PRODUCTS
 from tests.service.payer import Payer, coming
 from tests.service.world import (
@@ -79,7 +79,7 @@ class TestWhatIsRefused:
     def test_more_than_a_hundred_options_of_everybody(
         self, memory_world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(operations, "MAX_OPTIONS_OF_ALL", 3)
+        monkeypatch.setattr(limits, "MAX_OPTIONS_OF_ALL", 3)
         payer = Payer(memory_world)
         for _ in range(2):
             payer.another()

@@ -1,5 +1,5 @@
 # Printed from the OpenAPI document by docs/client: run `make client`.
-"""What the service answers."""
+"""What the service returns."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from payments_core_http.client.structs import Answer, Known, Page
+from payments_core_http.client.structs import Known, Page, Response
 
 
-class Dedupe(Answer, frozen=True, kw_only=True):
+class Dedupe(Response, frozen=True, kw_only=True):
     """The headers by which a receiver detects duplicates."""
 
     delivery_retry_header: str
@@ -20,7 +20,7 @@ class Dedupe(Answer, frozen=True, kw_only=True):
     """The header that is the same in every delivery of an event."""
 
 
-class DeliveryPolicy(Answer, frozen=True, kw_only=True):
+class DeliveryPolicy(Response, frozen=True, kw_only=True):
     """What a receiver of this deployment's webhooks may rely on."""
 
     guarantee: Known[Literal["at_least_once"]]
@@ -33,21 +33,21 @@ class DeliveryPolicy(Answer, frozen=True, kw_only=True):
     """The headers by which a receiver detects duplicates."""
 
 
-class WebhookCapabilities(Answer, frozen=True, kw_only=True):
+class WebhookCapabilities(Response, frozen=True, kw_only=True):
     """What a receiver of this deployment's webhooks may rely on."""
 
     delivery_policy: DeliveryPolicy
     """What a receiver may rely on."""
 
 
-class DeploymentCapabilities(Answer, frozen=True, kw_only=True):
+class DeploymentCapabilities(Response, frozen=True, kw_only=True):
     """What this deployment can do."""
 
     webhooks: WebhookCapabilities
     """What this deployment's webhooks can do."""
 
 
-class PartnerConfig(Answer, frozen=True, kw_only=True):
+class PartnerConfig(Response, frozen=True, kw_only=True):
     """What a credential is, and what it gives access to."""
 
     app_id: str
@@ -74,7 +74,7 @@ class PartnerConfig(Answer, frozen=True, kw_only=True):
     """What this deployment can do."""
 
 
-class PayableWallet(Answer, frozen=True, kw_only=True):
+class PayableWallet(Response, frozen=True, kw_only=True):
     """An address that public Payments may pay, on its chain."""
 
     type: Known[Literal["wallet"]]
@@ -85,7 +85,7 @@ class PayableWallet(Answer, frozen=True, kw_only=True):
     """The address that public Payments may pay."""
 
 
-class Branding(Answer, frozen=True, kw_only=True):
+class Branding(Response, frozen=True, kw_only=True):
     """What the checkout page shows."""
 
     name: str | None
@@ -96,7 +96,7 @@ class Branding(Answer, frozen=True, kw_only=True):
     """The color of links, buttons and the line at the top; null means the page's default."""
 
 
-class PaymentSettings(Answer, frozen=True, kw_only=True):
+class PaymentSettings(Response, frozen=True, kw_only=True):
     """The settings of an environment. `version` is 0, and the times are null, until they are
     first set; a null limit means no limit.
     """
@@ -141,7 +141,7 @@ class PaymentSettings(Answer, frozen=True, kw_only=True):
     """When they last changed; null until they are set."""
 
 
-class CreatedClientSession(Answer, frozen=True, kw_only=True):
+class CreatedClientSession(Response, frozen=True, kw_only=True):
     """A new session; its token is shown only here."""
 
     client_session_id: str
@@ -162,7 +162,7 @@ class CreatedClientSession(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class ClientSession(Answer, frozen=True, kw_only=True):
+class ClientSession(Response, frozen=True, kw_only=True):
     """A session without its token."""
 
     client_session_id: str
@@ -183,7 +183,7 @@ class ClientSession(Answer, frozen=True, kw_only=True):
     """When it was revoked; null while it is valid."""
 
 
-class Vault(Answer, frozen=True, kw_only=True):
+class Vault(Response, frozen=True, kw_only=True):
     """A vault on one chain."""
 
     vault_id: str
@@ -196,7 +196,7 @@ class Vault(Answer, frozen=True, kw_only=True):
     """Whether its contract is deployed."""
 
 
-class Wallet(Answer, frozen=True, kw_only=True):
+class Wallet(Response, frozen=True, kw_only=True):
     """A wallet address of an account. `verifiedChainIds` has the EVM chains on which the
     contract at the address has proven it, and is null for a wallet that is verified on
     every chain, or on none.
@@ -228,7 +228,7 @@ chain, or on none.
     """When it last changed."""
 
 
-class AccountsSettlement(Answer, frozen=True, kw_only=True):
+class AccountsSettlement(Response, frozen=True, kw_only=True):
     """Where an account is to be paid."""
 
     chain_id: int
@@ -237,14 +237,14 @@ class AccountsSettlement(Answer, frozen=True, kw_only=True):
     """The asset's symbol, such as `USDC`."""
 
 
-class Kyc(Answer, frozen=True, kw_only=True):
+class Kyc(Response, frozen=True, kw_only=True):
     """The state of the account's verification."""
 
     status: Known[Literal["not_started", "pending", "approved", "rejected"]]
     """Its state."""
 
 
-class Account(Answer, frozen=True, kw_only=True):
+class Account(Response, frozen=True, kw_only=True):
     """An account."""
 
     id: str
@@ -286,7 +286,7 @@ class Account(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class Balance(Answer, frozen=True, kw_only=True):
+class Balance(Response, frozen=True, kw_only=True):
     """What a vault holds of one asset, on chain at the newest final block."""
 
     chain_id: int
@@ -307,7 +307,7 @@ class Balance(Answer, frozen=True, kw_only=True):
     """What can still be authorized, as a decimal string."""
 
 
-class Balances(Answer, frozen=True, kw_only=True):
+class Balances(Response, frozen=True, kw_only=True):
     """The balances of an account's vaults."""
 
     account_id: str
@@ -316,7 +316,7 @@ class Balances(Answer, frozen=True, kw_only=True):
     """The balances."""
 
 
-class Requirements(Answer, frozen=True, kw_only=True):
+class Requirements(Response, frozen=True, kw_only=True):
     """The requirements of a capability, by name."""
 
     missing: list[str]
@@ -327,7 +327,7 @@ class Requirements(Answer, frozen=True, kw_only=True):
     """The requirements that are complete."""
 
 
-class Action(Answer, frozen=True, kw_only=True):
+class Action(Response, frozen=True, kw_only=True):
     """A step that supplies a requirement or removes a reason; `resolves` names which.
     `method` and `path` are the request to send next; null if the user, the bank or the
     operator of the deployment acts. `url` is where the user supplies what the bank asks
@@ -346,7 +346,7 @@ class Action(Answer, frozen=True, kw_only=True):
     """Where the user supplies what the bank asks for; null if nothing is needed."""
 
 
-class Capability(Answer, frozen=True, kw_only=True):
+class Capability(Response, frozen=True, kw_only=True):
     """A capability of an account; `actions` says who supplies what is missing, and where."""
 
     status: Known[
@@ -359,7 +359,7 @@ class Capability(Answer, frozen=True, kw_only=True):
     """The next steps that supply missing information or remove a reason."""
 
 
-class Capabilities(Answer, frozen=True, kw_only=True):
+class Capabilities(Response, frozen=True, kw_only=True):
     """The capabilities of an account, by name."""
 
     account_id: str
@@ -368,7 +368,7 @@ class Capabilities(Answer, frozen=True, kw_only=True):
     """The state of each regulated capability, by its name."""
 
 
-class Challenge(Answer, frozen=True, kw_only=True):
+class Challenge(Response, frozen=True, kw_only=True):
     """A text for a wallet to sign; an Aptos wallet takes the nonce beside it."""
 
     id: str
@@ -393,7 +393,7 @@ class Challenge(Answer, frozen=True, kw_only=True):
     """When it was created."""
 
 
-class Verification(Answer, frozen=True, kw_only=True):
+class Verification(Response, frozen=True, kw_only=True):
     """A verification; the URL is present while the user can still use it."""
 
     id: str
@@ -412,7 +412,7 @@ class Verification(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class CapabilityActivation(Answer, frozen=True, kw_only=True):
+class CapabilityActivation(Response, frozen=True, kw_only=True):
     """A requested capability, its requirements, and in `actions` who supplies what is
     missing, and where.
     """
@@ -441,7 +441,7 @@ class CapabilityActivation(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class PayingWallet(Answer, frozen=True, kw_only=True):
+class PayingWallet(Response, frozen=True, kw_only=True):
     """A vault of the account: payouts are paid from it, and on-ramps credit it."""
 
     vault_id: str
@@ -452,7 +452,7 @@ class PayingWallet(Answer, frozen=True, kw_only=True):
     """The address on the chain."""
 
 
-class FieldRequirement(Answer, frozen=True, kw_only=True):
+class FieldRequirement(Response, frozen=True, kw_only=True):
     """A field of a form; a dot in its name means a nested object."""
 
     name: str
@@ -471,7 +471,7 @@ class FieldRequirement(Answer, frozen=True, kw_only=True):
     """The values that the field may have; null means any value."""
 
 
-class BankAccountRequirements(Answer, frozen=True, kw_only=True):
+class BankAccountRequirements(Response, frozen=True, kw_only=True):
     """Whether bank accounts can be added and, if not, why and what removes the reasons; the
     fields of a new one, and the texts of a payout to it.
     """
@@ -492,7 +492,7 @@ class BankAccountRequirements(Answer, frozen=True, kw_only=True):
     """The texts of a Payment to a bank account, which are optional."""
 
 
-class BankAddress(Answer, frozen=True, kw_only=True):
+class BankAddress(Response, frozen=True, kw_only=True):
     """The holder's home address or registered office."""
 
     line1: str
@@ -509,7 +509,7 @@ class BankAddress(Answer, frozen=True, kw_only=True):
     """The country, as two letters (ISO 3166-1)."""
 
 
-class BankAccount(Answer, frozen=True, kw_only=True):
+class BankAccount(Response, frozen=True, kw_only=True):
     """A bank account, with the last four digits of its number."""
 
     id: str
@@ -548,7 +548,7 @@ than eight digits hides; the whole number is never returned.
     """When it last changed."""
 
 
-class OnrampRequirements(Answer, frozen=True, kw_only=True):
+class OnrampRequirements(Response, frozen=True, kw_only=True):
     """Whether on-ramps can be added and, if not, why and what removes the reasons; and the
     fields of a new one.
     """
@@ -567,7 +567,7 @@ class OnrampRequirements(Answer, frozen=True, kw_only=True):
     """The fields of the form to show."""
 
 
-class OnrampDestination(Answer, frozen=True, kw_only=True):
+class OnrampDestination(Response, frozen=True, kw_only=True):
     """Where the stablecoins go."""
 
     type: Known[Literal["vault", "wallet"]]
@@ -580,7 +580,7 @@ class OnrampDestination(Answer, frozen=True, kw_only=True):
     """The vault or wallet that is credited."""
 
 
-class OnrampBankAccount(Answer, frozen=True, kw_only=True):
+class OnrampBankAccount(Response, frozen=True, kw_only=True):
     """A reusable on-ramp, with the last four digits of its number."""
 
     id: str
@@ -609,7 +609,7 @@ than eight digits hides; the whole number is never returned.
     """When it last changed."""
 
 
-class DepositInstructions(Answer, frozen=True, kw_only=True):
+class DepositInstructions(Response, frozen=True, kw_only=True):
     """Where others send money; the instructions never change. The transfer must carry the
     reference.
     """
@@ -632,7 +632,7 @@ class DepositInstructions(Answer, frozen=True, kw_only=True):
     """The text that the transfer must carry."""
 
 
-class BankTransaction(Answer, frozen=True, kw_only=True):
+class BankTransaction(Response, frozen=True, kw_only=True):
     """A bank transfer to an on-ramp, and the state of its money. `amount` is in dollars;
     `amountAtomic` of the asset is credited for it. A `micro_deposit` is never credited.
     """
@@ -687,7 +687,7 @@ class BankTransaction(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class VaultDetails(Answer, frozen=True, kw_only=True):
+class VaultDetails(Response, frozen=True, kw_only=True):
     """A vault on one chain, its account, and the policy that governs it."""
 
     id: str
@@ -710,7 +710,7 @@ class VaultDetails(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class AllowedWalletOrAllowedAccount(Answer, frozen=True, kw_only=True):
+class AllowedWalletOrAllowedAccount(Response, frozen=True, kw_only=True):
     """Either `AllowedWallet` or `AllowedAccount`: fields that the actual form lacks are
     None.
     """
@@ -724,7 +724,7 @@ class AllowedWalletOrAllowedAccount(Answer, frozen=True, kw_only=True):
     """The account's id."""
 
 
-class Policy(Answer, frozen=True, kw_only=True):
+class Policy(Response, frozen=True, kw_only=True):
     """What a vault may be used for, in one version; null means no limit."""
 
     id: str
@@ -755,7 +755,7 @@ class Policy(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class YieldSettings(Answer, frozen=True, kw_only=True):
+class YieldSettings(Response, frozen=True, kw_only=True):
     """Whether a vault's idle funds earn, and how."""
 
     vault_id: str
@@ -772,7 +772,7 @@ class YieldSettings(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class Mandate(Answer, frozen=True, kw_only=True):
+class Mandate(Response, frozen=True, kw_only=True):
     """A standing approval; `remainingAtomic` is of the current period."""
 
     id: str
@@ -811,7 +811,7 @@ class Mandate(Answer, frozen=True, kw_only=True):
     """When it was revoked; null while it is valid."""
 
 
-class DepositAddress(Answer, frozen=True, kw_only=True):
+class DepositAddress(Response, frozen=True, kw_only=True):
     """An account's static address on a chain."""
 
     id: str
@@ -828,14 +828,14 @@ class DepositAddress(Answer, frozen=True, kw_only=True):
     """When it was created."""
 
 
-class SendingBackFailure(Answer, frozen=True, kw_only=True):
+class SendingBackFailure(Response, frozen=True, kw_only=True):
     """Why the funds are not back."""
 
     reason: str
     """Why the funds are not back."""
 
 
-class SentBack(Answer, frozen=True, kw_only=True):
+class SentBack(Response, frozen=True, kw_only=True):
     """The newest transfer that sends misdirected funds back, on their own chain."""
 
     destination: str
@@ -848,7 +848,7 @@ class SentBack(Answer, frozen=True, kw_only=True):
     """Why it failed; null unless it did."""
 
 
-class Deposit(Answer, frozen=True, kw_only=True):
+class Deposit(Response, frozen=True, kw_only=True):
     """A transfer to a deposit address, and its state."""
 
     id: str
@@ -900,7 +900,7 @@ class Deposit(Answer, frozen=True, kw_only=True):
     """The newest transfer that sends its misdirected funds back; absent without one."""
 
 
-class Check(Answer, frozen=True, kw_only=True):
+class Check(Response, frozen=True, kw_only=True):
     """An account's newest deposits after a check of the chain."""
 
     account_id: str
@@ -911,7 +911,7 @@ class Check(Answer, frozen=True, kw_only=True):
     """The newest deposits."""
 
 
-class Fees(Answer, frozen=True, kw_only=True):
+class Fees(Response, frozen=True, kw_only=True):
     """The fees that the recipient pays, fixed at creation; the release withholds the amount."""
 
     fee_bps: int
@@ -922,7 +922,7 @@ class Fees(Answer, frozen=True, kw_only=True):
     """Who pays the fee."""
 
 
-class Source(Answer, frozen=True, kw_only=True):
+class Source(Response, frozen=True, kw_only=True):
     """The vault that pays, under which mandate, and the version of its policy that allowed
     it.
     """
@@ -943,7 +943,7 @@ class Source(Answer, frozen=True, kw_only=True):
     """The version of the vault's policy that allowed it; null until then."""
 
 
-class Destination(Answer, frozen=True, kw_only=True):
+class Destination(Response, frozen=True, kw_only=True):
     """Who is paid. For a bank account, the address is the off-ramp address."""
 
     type: Known[Literal["account", "payment_address", "wallet", "bank_account"]]
@@ -966,7 +966,7 @@ class Destination(Answer, frozen=True, kw_only=True):
     """The message of a wire."""
 
 
-class Escrow(Answer, frozen=True, kw_only=True):
+class Escrow(Response, frozen=True, kw_only=True):
     """Where the Payment's funds are received."""
 
     chain_id: int
@@ -975,7 +975,7 @@ class Escrow(Answer, frozen=True, kw_only=True):
     """The address to which payers send."""
 
 
-class Submission(Answer, frozen=True, kw_only=True):
+class Submission(Response, frozen=True, kw_only=True):
     """A transaction that the payer says it has sent; the receipts show whether it did."""
 
     chain_id: int
@@ -986,7 +986,7 @@ class Submission(Answer, frozen=True, kw_only=True):
     """When it was submitted."""
 
 
-class ChainAmount(Answer, frozen=True, kw_only=True):
+class ChainAmount(Response, frozen=True, kw_only=True):
     """An amount of an asset on a chain."""
 
     amount_atomic: str
@@ -999,7 +999,7 @@ class ChainAmount(Answer, frozen=True, kw_only=True):
     """The number of the chain, such as 8453 for Base."""
 
 
-class TokenAmount(Answer, frozen=True, kw_only=True):
+class TokenAmount(Response, frozen=True, kw_only=True):
     """An amount with its decimal text and its token."""
 
     amount_atomic: str
@@ -1016,7 +1016,7 @@ class TokenAmount(Answer, frozen=True, kw_only=True):
     """The address of the asset's contract on the chain."""
 
 
-class VaultExecutionOrTransferExecution(Answer, frozen=True, kw_only=True):
+class VaultExecutionOrTransferExecution(Response, frozen=True, kw_only=True):
     """Either `VaultExecution` or `TransferExecution`: fields that the actual form lacks are
     None.
     """
@@ -1036,7 +1036,7 @@ class VaultExecutionOrTransferExecution(Answer, frozen=True, kw_only=True):
     """How much to send, in the smallest unit."""
 
 
-class Receipt(Answer, frozen=True, kw_only=True):
+class Receipt(Response, frozen=True, kw_only=True):
     """A transfer to the escrow and its result. `optionId` is null for a transfer that
     belongs to no option. `sentBack` is there if the return of misdirected funds was
     requested.
@@ -1091,7 +1091,7 @@ class Receipt(Answer, frozen=True, kw_only=True):
     """The newest transfer that sends its misdirected funds back; absent without one."""
 
 
-class OptionOrDirectOption(Answer, frozen=True, kw_only=True):
+class OptionOrDirectOption(Response, frozen=True, kw_only=True):
     """Either `Option` or `DirectOption`: fields that the actual form lacks are None."""
 
     id: str
@@ -1150,7 +1150,7 @@ class OptionOrDirectOption(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class FundingOperation(Answer, frozen=True, kw_only=True):
+class FundingOperation(Response, frozen=True, kw_only=True):
     """A funding operation."""
 
     id: str
@@ -1184,7 +1184,7 @@ class FundingOperation(Answer, frozen=True, kw_only=True):
     """When the one-time action expires; null if it does not expire."""
 
 
-class PaymentOptionEntry(Answer, frozen=True, kw_only=True):
+class PaymentOptionEntry(Response, frozen=True, kw_only=True):
     """An option of the Payment; a Vault option's funding operation, and the authorization's
     metadata.
     """
@@ -1197,14 +1197,14 @@ class PaymentOptionEntry(Answer, frozen=True, kw_only=True):
     """The metadata of the authorization; null without one."""
 
 
-class RefundFailure(Answer, frozen=True, kw_only=True):
+class RefundFailure(Response, frozen=True, kw_only=True):
     """Why a refund failed."""
 
     reason: str
     """Why it failed."""
 
 
-class Refund(Answer, frozen=True, kw_only=True):
+class Refund(Response, frozen=True, kw_only=True):
     """One transfer back: from the escrow or from the recipient's vault. The off-ramp
     address, from which a payout that the bank did not pay goes back, is an escrow too.
     """
@@ -1247,14 +1247,14 @@ class Refund(Answer, frozen=True, kw_only=True):
     """When it succeeded; null until then."""
 
 
-class PayoutFailure(Answer, frozen=True, kw_only=True):
+class PayoutFailure(Response, frozen=True, kw_only=True):
     """Why the bank did not pay: the bank's reason, or why the transfer to the bank failed."""
 
     reason: str
     """The bank's reason, or why the transfer to the bank failed."""
 
 
-class Payout(Answer, frozen=True, kw_only=True):
+class Payout(Response, frozen=True, kw_only=True):
     """What the bank is asked to pay. `attempt` counts the payouts of the Payment;
     `reference` is the bank's, and `settlesOn` the settlement date of the rail: expected,
     until it has settled.
@@ -1288,7 +1288,7 @@ class Payout(Answer, frozen=True, kw_only=True):
     """When the bank returned the payout; null unless it was returned."""
 
 
-class NotedReconciliation(Answer, frozen=True, kw_only=True):
+class NotedReconciliation(Response, frozen=True, kw_only=True):
     """The exceptions, whether they were resolved, and the note of the last decision."""
 
     status: Known[Literal["none", "open", "resolved"]]
@@ -1328,7 +1328,7 @@ class NotedReconciliation(Answer, frozen=True, kw_only=True):
     """The note of the last decision; null without one."""
 
 
-class Timeline(Answer, frozen=True, kw_only=True):
+class Timeline(Response, frozen=True, kw_only=True):
     """A status and when it began."""
 
     status: Known[
@@ -1353,14 +1353,14 @@ class Timeline(Answer, frozen=True, kw_only=True):
     """Why this state occurred again, or a decision's note; null without either."""
 
 
-class Failure(Answer, frozen=True, kw_only=True):
+class Failure(Response, frozen=True, kw_only=True):
     """Why the execution failed."""
 
     reason: str
     """Why it failed."""
 
 
-class CreatedPayment(Answer, frozen=True, kw_only=True):
+class CreatedPayment(Response, frozen=True, kw_only=True):
     """A new receive Payment, with the secret that is shown only at creation and its replay."""
 
     id: str
@@ -1479,7 +1479,7 @@ that are older than this field.
     """The credential for this one Payment, for the payer's browser."""
 
 
-class Payment(Answer, frozen=True, kw_only=True):
+class Payment(Response, frozen=True, kw_only=True):
     """A Payment with all its fields. A send has no escrow and no time limit; only a receive
     Payment has a session and a checkout link.
     """
@@ -1598,7 +1598,7 @@ that are older than this field.
     """When it last changed."""
 
 
-class Entry(Answer, frozen=True, kw_only=True):
+class Entry(Response, frozen=True, kw_only=True):
     """One movement of a Payment's money: the change of each account, negative for a debit."""
 
     number: int
@@ -1629,7 +1629,7 @@ zero.
     """When it was created."""
 
 
-class Journal(Answer, frozen=True, kw_only=True):
+class Journal(Response, frozen=True, kw_only=True):
     """Where a Payment's money is, and how it got there. The balances add up to zero."""
 
     balances: dict[str, str]
@@ -1645,7 +1645,7 @@ class Receipts(Page[Receipt], frozen=True, kw_only=True):
     """Where the Payment's money is, and how it got there."""
 
 
-class CreatedRefund(Answer, frozen=True, kw_only=True):
+class CreatedRefund(Response, frozen=True, kw_only=True):
     """A new refund; `refunds` lists all that the request made, this one first. There are
     several if the funds came from several senders and no destination was named.
     """
@@ -1690,7 +1690,7 @@ class CreatedRefund(Answer, frozen=True, kw_only=True):
     """All refunds that the request made, this one first."""
 
 
-class Dispute(Answer, frozen=True, kw_only=True):
+class Dispute(Response, frozen=True, kw_only=True):
     """A dispute; the fields of its resolution are null until then."""
 
     status: Known[Literal["flagged", "resolved"]]
@@ -1709,7 +1709,7 @@ class Dispute(Answer, frozen=True, kw_only=True):
     """When it was resolved; null until then."""
 
 
-class Session(Answer, frozen=True, kw_only=True):
+class Session(Response, frozen=True, kw_only=True):
     """A session with all its fields."""
 
     object: Known[Literal["session"]]
@@ -1740,7 +1740,7 @@ class Session(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class FlaggedDispute(Answer, frozen=True, kw_only=True):
+class FlaggedDispute(Response, frozen=True, kw_only=True):
     """A dispute that was just flagged, with these fields and no others."""
 
     status: Known[Literal["flagged", "resolved"]]
@@ -1753,7 +1753,7 @@ class FlaggedDispute(Answer, frozen=True, kw_only=True):
     """When it was created."""
 
 
-class FlaggedSession(Answer, frozen=True, kw_only=True):
+class FlaggedSession(Response, frozen=True, kw_only=True):
     """A session whose dispute was just flagged, with these fields and no others."""
 
     object: Known[Literal["session"]]
@@ -1768,7 +1768,7 @@ class FlaggedSession(Answer, frozen=True, kw_only=True):
     """The id of this request; quote it when you ask for support."""
 
 
-class Endpoint(Answer, frozen=True, kw_only=True):
+class Endpoint(Response, frozen=True, kw_only=True):
     """A webhook endpoint; its secret is shown only at creation and rotation."""
 
     id: str
@@ -1791,7 +1791,7 @@ class Endpoint(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class EndpointWithSecret(Answer, frozen=True, kw_only=True):
+class EndpointWithSecret(Response, frozen=True, kw_only=True):
     """A webhook endpoint and its signing secret."""
 
     webhook_endpoint: Endpoint
@@ -1800,7 +1800,7 @@ class EndpointWithSecret(Answer, frozen=True, kw_only=True):
     """The secret that signs the endpoint's deliveries; shown only at creation and rotation."""
 
 
-class EventType(Answer, frozen=True, kw_only=True):
+class EventType(Response, frozen=True, kw_only=True):
     """An event of the catalog, with the fields of its payload."""
 
     name: str
@@ -1823,7 +1823,7 @@ class Endpoints(Page[Endpoint], frozen=True, kw_only=True):
     """What a receiver may rely on."""
 
 
-class EndpointHealth(Answer, frozen=True, kw_only=True):
+class EndpointHealth(Response, frozen=True, kw_only=True):
     """The outcome of the endpoint's newest delivery that has one."""
 
     status: Known[Literal["unknown", "ok", "failing"]]
@@ -1836,7 +1836,7 @@ class EndpointHealth(Answer, frozen=True, kw_only=True):
     """When that delivery last changed; null without one."""
 
 
-class EndpointWithHealth(Answer, frozen=True, kw_only=True):
+class EndpointWithHealth(Response, frozen=True, kw_only=True):
     """A webhook endpoint, and whether it accepts its deliveries."""
 
     webhook_endpoint: Endpoint
@@ -1845,14 +1845,14 @@ class EndpointWithHealth(Answer, frozen=True, kw_only=True):
     """Whether the endpoint accepts its deliveries."""
 
 
-class OneEndpoint(Answer, frozen=True, kw_only=True):
-    """An answer with one webhook endpoint."""
+class OneEndpoint(Response, frozen=True, kw_only=True):
+    """A response with one webhook endpoint."""
 
     webhook_endpoint: Endpoint
     """The endpoint."""
 
 
-class TestedEndpoint(Answer, frozen=True, kw_only=True):
+class TestedEndpoint(Response, frozen=True, kw_only=True):
     """The test event that is queued for an endpoint."""
 
     webhook_id: str
@@ -1865,7 +1865,7 @@ class TestedEndpoint(Answer, frozen=True, kw_only=True):
     """Its state."""
 
 
-class RecoveringEndpoint(Answer, frozen=True, kw_only=True):
+class RecoveringEndpoint(Response, frozen=True, kw_only=True):
     """A recovery that is in progress."""
 
     webhook_id: str
@@ -1876,7 +1876,7 @@ class RecoveringEndpoint(Answer, frozen=True, kw_only=True):
     """The state of the recovery."""
 
 
-class Delivery(Answer, frozen=True, kw_only=True):
+class Delivery(Response, frozen=True, kw_only=True):
     """A delivery; times that do not apply are absent, never null."""
 
     id: str
@@ -1909,7 +1909,7 @@ class Delivery(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class EndpointState(Answer, frozen=True, kw_only=True):
+class EndpointState(Response, frozen=True, kw_only=True):
     """Which endpoint, and whether it is active."""
 
     id: str
@@ -1928,7 +1928,7 @@ class Deliveries(Page[Delivery], frozen=True, kw_only=True):
     """The endpoint."""
 
 
-class RetriedDelivery(Answer, frozen=True, kw_only=True):
+class RetriedDelivery(Response, frozen=True, kw_only=True):
     """A delivery that is scheduled again."""
 
     webhook_id: str
@@ -1939,7 +1939,7 @@ class RetriedDelivery(Answer, frozen=True, kw_only=True):
     """Its state."""
 
 
-class Event(Answer, frozen=True, kw_only=True):
+class Event(Response, frozen=True, kw_only=True):
     """An event, as in its deliveries."""
 
     id: str
@@ -1954,7 +1954,7 @@ class Event(Answer, frozen=True, kw_only=True):
     """What the event is about; the fields depend on the event."""
 
 
-class ResentEvent(Answer, frozen=True, kw_only=True):
+class ResentEvent(Response, frozen=True, kw_only=True):
     """The deliveries of an event that are queued again."""
 
     event_id: str
@@ -1963,7 +1963,7 @@ class ResentEvent(Answer, frozen=True, kw_only=True):
     """The deliveries, newest first."""
 
 
-class LoggedRequest(Answer, frozen=True, kw_only=True):
+class LoggedRequest(Response, frozen=True, kw_only=True):
     """A request that was made with a credential of the environment, and how it ended."""
 
     id: str
@@ -1981,10 +1981,10 @@ class LoggedRequest(Answer, frozen=True, kw_only=True):
     duration_ms: int
     """How long the response took, in milliseconds."""
     created_at: datetime
-    """When it was answered."""
+    """When its response was sent."""
 
 
-class Block(Answer, frozen=True, kw_only=True):
+class Block(Response, frozen=True, kw_only=True):
     """A block of a simulated chain."""
 
     number: int
@@ -1993,7 +1993,7 @@ class Block(Answer, frozen=True, kw_only=True):
     """The block's hash."""
 
 
-class Chain(Answer, frozen=True, kw_only=True):
+class Chain(Response, frozen=True, kw_only=True):
     """The newest block of a sandbox's chain, and its newest final block. `networkKind` is
     `simulated` for a chain in the sandbox's books, and `local` on its own node.
     """
@@ -2008,7 +2008,7 @@ class Chain(Answer, frozen=True, kw_only=True):
     """The newest final block."""
 
 
-class ArmedFailure(Answer, frozen=True, kw_only=True):
+class ArmedFailure(Response, frozen=True, kw_only=True):
     """Which calls fail next, and how many more times; without a chain, on all chains."""
 
     dependency: str
@@ -2021,7 +2021,7 @@ class ArmedFailure(Answer, frozen=True, kw_only=True):
     """How many more times the operation fails."""
 
 
-class Sandbox(Answer, frozen=True, kw_only=True):
+class Sandbox(Response, frozen=True, kw_only=True):
     """The sandbox's clock and chains, and which calls fail next."""
 
     now: datetime
@@ -2034,7 +2034,7 @@ class Sandbox(Answer, frozen=True, kw_only=True):
     """The failures that will occur next."""
 
 
-class Funded(Answer, frozen=True, kw_only=True):
+class Funded(Response, frozen=True, kw_only=True):
     """A credit of the faucet, already final."""
 
     account_id: str
@@ -2053,7 +2053,7 @@ class Funded(Answer, frozen=True, kw_only=True):
     """The hash of the transaction on the chain; null until there is one."""
 
 
-class BankDeposit(Answer, frozen=True, kw_only=True):
+class BankDeposit(Response, frozen=True, kw_only=True):
     """A bank transfer that was made; `bankTransferId` is the bank's own id of it."""
 
     bank_transfer_id: str
@@ -2070,7 +2070,7 @@ class BankDeposit(Answer, frozen=True, kw_only=True):
     """When the money is expected; null if that is not known."""
 
 
-class Advanced(Answer, frozen=True, kw_only=True):
+class Advanced(Response, frozen=True, kw_only=True):
     """The new time of the clock, and how many jobs were run."""
 
     now: datetime
@@ -2079,7 +2079,7 @@ class Advanced(Answer, frozen=True, kw_only=True):
     """How many jobs were run."""
 
 
-class Triggered(Answer, frozen=True, kw_only=True):
+class Triggered(Response, frozen=True, kw_only=True):
     """The event that was triggered."""
 
     event_id: str
@@ -2090,7 +2090,7 @@ class Triggered(Answer, frozen=True, kw_only=True):
     """What the event is about; the fields depend on the event."""
 
 
-class DecidedPayout(Answer, frozen=True, kw_only=True):
+class DecidedPayout(Response, frozen=True, kw_only=True):
     """A Payment's payout after the bank's decision, and the Payment's new state."""
 
     payment_id: str
@@ -2115,14 +2115,14 @@ class DecidedPayout(Answer, frozen=True, kw_only=True):
     """What the bank pays; null unless the destination is a bank account."""
 
 
-class Ran(Answer, frozen=True, kw_only=True):
+class Ran(Response, frozen=True, kw_only=True):
     """How many jobs were run."""
 
     jobs_run: int
     """How many jobs were run."""
 
 
-class Transferred(Answer, frozen=True, kw_only=True):
+class Transferred(Response, frozen=True, kw_only=True):
     """A transfer in a simulated chain. `block` is null if a reorg has already dropped it."""
 
     transaction_hash: str
@@ -2145,14 +2145,14 @@ class Transferred(Answer, frozen=True, kw_only=True):
     """The block that the transfer is in; null if a reorg has dropped it."""
 
 
-class Health(Answer, frozen=True, kw_only=True):
+class Health(Response, frozen=True, kw_only=True):
     """The answer of both health checks."""
 
     status: str
     """Whether the process answers."""
 
 
-class MoneyAccount(Answer, frozen=True, kw_only=True):
+class MoneyAccount(Response, frozen=True, kw_only=True):
     """A Money Account: the account that v2 has under the same id."""
 
     user_id: str
@@ -2179,7 +2179,7 @@ class MoneyAccount(Answer, frozen=True, kw_only=True):
     """When it was created."""
 
 
-class MoneyAccountAnswer(Answer, frozen=True, kw_only=True):
+class MoneyAccountResponse(Response, frozen=True, kw_only=True):
     """A Money Account."""
 
     success: bool
@@ -2190,7 +2190,7 @@ class MoneyAccountAnswer(Answer, frozen=True, kw_only=True):
     """The Money Account."""
 
 
-class LinkedAddress(Answer, frozen=True, kw_only=True):
+class LinkedAddress(Response, frozen=True, kw_only=True):
     """A wallet address of an account."""
 
     address: str
@@ -2199,7 +2199,7 @@ class LinkedAddress(Answer, frozen=True, kw_only=True):
     """The family of the chain; it determines the format of addresses and signatures."""
 
 
-class AddressOwner(Answer, frozen=True, kw_only=True):
+class AddressOwner(Response, frozen=True, kw_only=True):
     """The account that a wallet address is linked to."""
 
     user_id: str
@@ -2218,7 +2218,7 @@ class AddressOwner(Answer, frozen=True, kw_only=True):
     """The id of the verification; it gives no access."""
 
 
-class AddressOwnerAnswer(Answer, frozen=True, kw_only=True):
+class AddressOwnerResponse(Response, frozen=True, kw_only=True):
     """The account that an address is linked to."""
 
     success: bool
@@ -2229,7 +2229,7 @@ class AddressOwnerAnswer(Answer, frozen=True, kw_only=True):
     """The account that the address is linked to."""
 
 
-class LinkedAddresses(Answer, frozen=True, kw_only=True):
+class LinkedAddresses(Response, frozen=True, kw_only=True):
     """The wallet addresses of an account."""
 
     user_id: str
@@ -2238,7 +2238,7 @@ class LinkedAddresses(Answer, frozen=True, kw_only=True):
     """The account's wallet addresses."""
 
 
-class LinkedAddressesAnswer(Answer, frozen=True, kw_only=True):
+class LinkedAddressesResponse(Response, frozen=True, kw_only=True):
     """The account's addresses, with the new one."""
 
     success: bool
@@ -2251,7 +2251,7 @@ class LinkedAddressesAnswer(Answer, frozen=True, kw_only=True):
     """What was done."""
 
 
-class UsernameAvailability(Answer, frozen=True, kw_only=True):
+class UsernameAvailability(Response, frozen=True, kw_only=True):
     """Whether an account could have the username now."""
 
     username: str
@@ -2260,7 +2260,7 @@ class UsernameAvailability(Answer, frozen=True, kw_only=True):
     """Whether an account could have it now."""
 
 
-class UsernameAvailabilityAnswer(Answer, frozen=True, kw_only=True):
+class UsernameAvailabilityResponse(Response, frozen=True, kw_only=True):
     """Whether a username is available."""
 
     success: bool
@@ -2271,14 +2271,14 @@ class UsernameAvailabilityAnswer(Answer, frozen=True, kw_only=True):
     """Whether the name is available."""
 
 
-class ChosenUsername(Answer, frozen=True, kw_only=True):
+class ChosenUsername(Response, frozen=True, kw_only=True):
     """The payment address that a username makes."""
 
     payment_address: str
     """`<username>@<partner id>`; null without a username."""
 
 
-class ChosenUsernameAnswer(Answer, frozen=True, kw_only=True):
+class ChosenUsernameResponse(Response, frozen=True, kw_only=True):
     """The new payment address."""
 
     success: bool
@@ -2291,7 +2291,7 @@ class ChosenUsernameAnswer(Answer, frozen=True, kw_only=True):
     """What was done."""
 
 
-class Preferences(Answer, frozen=True, kw_only=True):
+class Preferences(Response, frozen=True, kw_only=True):
     """Where an account is to be paid."""
 
     user_id: str
@@ -2302,7 +2302,7 @@ class Preferences(Answer, frozen=True, kw_only=True):
     """The symbol of the token in which the account wants to be paid."""
 
 
-class PreferencesAnswer(Answer, frozen=True, kw_only=True):
+class PreferencesResponse(Response, frozen=True, kw_only=True):
     """The changed preferences."""
 
     success: bool
@@ -2315,7 +2315,7 @@ class PreferencesAnswer(Answer, frozen=True, kw_only=True):
     """What was done."""
 
 
-class ResolvedAddress(Answer, frozen=True, kw_only=True):
+class ResolvedAddress(Response, frozen=True, kw_only=True):
     """The account that a payment address pays."""
 
     user_id: str
@@ -2328,7 +2328,7 @@ class ResolvedAddress(Answer, frozen=True, kw_only=True):
     """The address of the account's vault."""
 
 
-class ResolvedAddressAnswer(Answer, frozen=True, kw_only=True):
+class ResolvedAddressResponse(Response, frozen=True, kw_only=True):
     """The account behind a payment address."""
 
     success: bool
@@ -2339,7 +2339,7 @@ class ResolvedAddressAnswer(Answer, frozen=True, kw_only=True):
     """The account behind the payment address."""
 
 
-class KycDone(Answer, frozen=True, kw_only=True):
+class KycDone(Response, frozen=True, kw_only=True):
     """Whether an account is verified. The token is a reference that gives no access."""
 
     is_kyc: bool = msgspec.field(name="isKYC")
@@ -2348,7 +2348,7 @@ class KycDone(Answer, frozen=True, kw_only=True):
     """The id of the verification; it gives no access."""
 
 
-class KycDoneAnswer(Answer, frozen=True, kw_only=True):
+class KycDoneResponse(Response, frozen=True, kw_only=True):
     """Whether an account is verified."""
 
     success: bool
@@ -2359,7 +2359,7 @@ class KycDoneAnswer(Answer, frozen=True, kw_only=True):
     """Whether the account is verified."""
 
 
-class GeneratedAddress(Answer, frozen=True, kw_only=True):
+class GeneratedAddress(Response, frozen=True, kw_only=True):
     """An account's deposit address on a chain; the same at every call."""
 
     user_id: str
@@ -2372,7 +2372,7 @@ class GeneratedAddress(Answer, frozen=True, kw_only=True):
     """The number of the chain, such as 8453 for Base."""
 
 
-class GeneratedAddressAnswer(Answer, frozen=True, kw_only=True):
+class GeneratedAddressResponse(Response, frozen=True, kw_only=True):
     """A deposit address."""
 
     success: bool
@@ -2383,7 +2383,7 @@ class GeneratedAddressAnswer(Answer, frozen=True, kw_only=True):
     """The deposit address."""
 
 
-class QuotedAmounts(Answer, frozen=True, kw_only=True):
+class QuotedAmounts(Response, frozen=True, kw_only=True):
     """The input and output amounts, in whole tokens; `fee` is in the output token."""
 
     input_amount: str
@@ -2404,7 +2404,7 @@ class QuotedAmounts(Answer, frozen=True, kw_only=True):
     """When it expires."""
 
 
-class QuotedAddress(Answer, frozen=True, kw_only=True):
+class QuotedAddress(Response, frozen=True, kw_only=True):
     """An address for one payment, and its quote."""
 
     deposit_address: str
@@ -2415,7 +2415,7 @@ class QuotedAddress(Answer, frozen=True, kw_only=True):
     """The quote's id."""
 
 
-class QuotedAddressAnswer(Answer, frozen=True, kw_only=True):
+class QuotedAddressResponse(Response, frozen=True, kw_only=True):
     """An address for one payment."""
 
     success: bool
@@ -2426,7 +2426,7 @@ class QuotedAddressAnswer(Answer, frozen=True, kw_only=True):
     """The address and its terms."""
 
 
-class QuoteData(Answer, frozen=True, kw_only=True):
+class QuoteData(Response, frozen=True, kw_only=True):
     """Where a quote is paid."""
 
     deposit_address: str
@@ -2435,7 +2435,7 @@ class QuoteData(Answer, frozen=True, kw_only=True):
     """The quote's id."""
 
 
-class TokenIn(Answer, frozen=True, kw_only=True):
+class TokenIn(Response, frozen=True, kw_only=True):
     """What the payer sends: exactly `inputTokenAmountRaw` of the token."""
 
     address: str
@@ -2448,7 +2448,7 @@ class TokenIn(Answer, frozen=True, kw_only=True):
     """The value of the input amount in US dollars; null without a price."""
 
 
-class TokenOut(Answer, frozen=True, kw_only=True):
+class TokenOut(Response, frozen=True, kw_only=True):
     """What the recipient is expected to get, and the minimum in `minimumOutput`, as raw
     amounts.
     """
@@ -2465,7 +2465,7 @@ class TokenOut(Answer, frozen=True, kw_only=True):
     """The minimum that the recipient gets, in the token's smallest unit."""
 
 
-class QuotePayload(Answer, frozen=True, kw_only=True):
+class QuotePayload(Response, frozen=True, kw_only=True):
     """What a quote offers. `estimatedTime` is in seconds, `quoteExpiry` in Unix seconds.
     `exchangeRate` is how many output tokens one input token buys, before the fee.
     """
@@ -2482,7 +2482,7 @@ class QuotePayload(Answer, frozen=True, kw_only=True):
     """How many output tokens one input token buys, before the fee."""
 
 
-class Quote(Answer, frozen=True, kw_only=True):
+class Quote(Response, frozen=True, kw_only=True):
     """A quote."""
 
     quote_data: QuoteData
@@ -2491,7 +2491,7 @@ class Quote(Answer, frozen=True, kw_only=True):
     """What the quote offers."""
 
 
-class QuoteAnswer(Answer, frozen=True, kw_only=True):
+class QuoteResponse(Response, frozen=True, kw_only=True):
     """A quote."""
 
     success: bool
@@ -2502,14 +2502,14 @@ class QuoteAnswer(Answer, frozen=True, kw_only=True):
     """The quote."""
 
 
-class TransferState(Answer, frozen=True, kw_only=True):
+class TransferState(Response, frozen=True, kw_only=True):
     """Whether the recipient has the funds."""
 
     is_transfer_done: bool
     """Whether the recipient has the funds."""
 
 
-class TransferStateAnswer(Answer, frozen=True, kw_only=True):
+class TransferStateResponse(Response, frozen=True, kw_only=True):
     """Whether a transfer is done."""
 
     success: bool
@@ -2520,7 +2520,7 @@ class TransferStateAnswer(Answer, frozen=True, kw_only=True):
     """Whether the transfer is done."""
 
 
-class SettlementsSettlement(Answer, frozen=True, kw_only=True):
+class SettlementsSettlement(Response, frozen=True, kw_only=True):
     """A settlement that was accepted; `get-transaction` shows its progress."""
 
     message: str
@@ -2531,7 +2531,7 @@ class SettlementsSettlement(Answer, frozen=True, kw_only=True):
     """Its state."""
 
 
-class SettlementAnswer(Answer, frozen=True, kw_only=True):
+class SettlementResponse(Response, frozen=True, kw_only=True):
     """A settlement that was accepted."""
 
     success: bool
@@ -2542,7 +2542,7 @@ class SettlementAnswer(Answer, frozen=True, kw_only=True):
     """The settlement."""
 
 
-class NativeCurrency(Answer, frozen=True, kw_only=True):
+class NativeCurrency(Response, frozen=True, kw_only=True):
     """What a chain's fees are paid in."""
 
     name: str
@@ -2553,7 +2553,7 @@ class NativeCurrency(Answer, frozen=True, kw_only=True):
     """How many decimal places the asset has."""
 
 
-class Token(Answer, frozen=True, kw_only=True):
+class Token(Response, frozen=True, kw_only=True):
     """A token on a chain."""
 
     symbol: str
@@ -2564,7 +2564,7 @@ class Token(Answer, frozen=True, kw_only=True):
     """How many decimal places the asset has."""
 
 
-class SupportedChain(Answer, frozen=True, kw_only=True):
+class SupportedChain(Response, frozen=True, kw_only=True):
     """A chain of the registry; `isActive` says whether this deployment serves it."""
 
     chain_id: int
@@ -2585,14 +2585,14 @@ class SupportedChain(Answer, frozen=True, kw_only=True):
     """Whether this deployment serves the chain."""
 
 
-class SupportedChains(Answer, frozen=True, kw_only=True):
+class SupportedChains(Response, frozen=True, kw_only=True):
     """The chains of the registry."""
 
     chains: list[SupportedChain]
     """The chains."""
 
 
-class SupportedChainsAnswer(Answer, frozen=True, kw_only=True):
+class SupportedChainsResponse(Response, frozen=True, kw_only=True):
     """The chains of the registry."""
 
     success: bool
@@ -2603,7 +2603,7 @@ class SupportedChainsAnswer(Answer, frozen=True, kw_only=True):
     """The chains that are known."""
 
 
-class AddressBalance(Answer, frozen=True, kw_only=True):
+class AddressBalance(Response, frozen=True, kw_only=True):
     """What an address holds, as a decimal and in the smallest unit."""
 
     balance: str
@@ -2614,7 +2614,7 @@ class AddressBalance(Answer, frozen=True, kw_only=True):
     """How many decimal places the asset has."""
 
 
-class AddressBalanceAnswer(Answer, frozen=True, kw_only=True):
+class AddressBalanceResponse(Response, frozen=True, kw_only=True):
     """What an address holds."""
 
     success: bool
@@ -2625,7 +2625,7 @@ class AddressBalanceAnswer(Answer, frozen=True, kw_only=True):
     """What the address holds."""
 
 
-class Holding(Answer, frozen=True, kw_only=True):
+class Holding(Response, frozen=True, kw_only=True):
     """What an address holds of a token; `usdValue` is null for a token without a price."""
 
     chain_id: int
@@ -2646,7 +2646,7 @@ class Holding(Answer, frozen=True, kw_only=True):
     """The value in US dollars, rounded down to the cent; null without a price."""
 
 
-class AddressHoldings(Answer, frozen=True, kw_only=True):
+class AddressHoldings(Response, frozen=True, kw_only=True):
     """What an address holds on every chain of its type, each value rounded down to the cent."""
 
     address: str
@@ -2659,7 +2659,7 @@ class AddressHoldings(Answer, frozen=True, kw_only=True):
     """The sum of the values in US dollars."""
 
 
-class AddressHoldingsAnswer(Answer, frozen=True, kw_only=True):
+class AddressHoldingsResponse(Response, frozen=True, kw_only=True):
     """What an address holds on every chain of its type."""
 
     success: bool
@@ -2670,7 +2670,7 @@ class AddressHoldingsAnswer(Answer, frozen=True, kw_only=True):
     """What the address holds on each chain."""
 
 
-class Party(Answer, frozen=True, kw_only=True):
+class Party(Response, frozen=True, kw_only=True):
     """One side of a transaction, as far as it is known."""
 
     user_id: str | None
@@ -2681,7 +2681,7 @@ class Party(Answer, frozen=True, kw_only=True):
     """The wallet's address; null if it is not known."""
 
 
-class Transaction(Answer, frozen=True, kw_only=True):
+class Transaction(Response, frozen=True, kw_only=True):
     """A movement of funds. `fee` is what the recipient pays of `amount`."""
 
     id: str
@@ -2710,7 +2710,7 @@ class Transaction(Answer, frozen=True, kw_only=True):
     """When it was completed; null until then."""
 
 
-class TransactionAnswer(Answer, frozen=True, kw_only=True):
+class TransactionResponse(Response, frozen=True, kw_only=True):
     """A transaction."""
 
     success: bool
@@ -2721,7 +2721,7 @@ class TransactionAnswer(Answer, frozen=True, kw_only=True):
     """The transaction."""
 
 
-class ListedTransaction(Answer, frozen=True, kw_only=True):
+class ListedTransaction(Response, frozen=True, kw_only=True):
     """A transaction in a list: each side is a payment address, or otherwise a wallet
     address.
     """
@@ -2752,7 +2752,7 @@ class ListedTransaction(Answer, frozen=True, kw_only=True):
     """When it was completed; null until then."""
 
 
-class Pagination(Answer, frozen=True, kw_only=True):
+class Pagination(Response, frozen=True, kw_only=True):
     """The position of the page. `totalCount` counts 1,000 transactions at most."""
 
     page: int
@@ -2765,7 +2765,7 @@ class Pagination(Answer, frozen=True, kw_only=True):
     """The number of transactions; at most 1,000 are counted."""
 
 
-class Transactions(Answer, frozen=True, kw_only=True):
+class Transactions(Response, frozen=True, kw_only=True):
     """A page of transactions, newest first."""
 
     transactions: list[ListedTransaction]
@@ -2774,7 +2774,7 @@ class Transactions(Answer, frozen=True, kw_only=True):
     """The position of the page."""
 
 
-class TransactionsAnswer(Answer, frozen=True, kw_only=True):
+class TransactionsResponse(Response, frozen=True, kw_only=True):
     """A page of transactions."""
 
     success: bool
@@ -2785,7 +2785,7 @@ class TransactionsAnswer(Answer, frozen=True, kw_only=True):
     """The page."""
 
 
-class RoleModule(Answer, frozen=True, kw_only=True):
+class RoleModule(Response, frozen=True, kw_only=True):
     """A vault's role module. `txHash` is the newest transaction for it, once it was sent."""
 
     vault_address: str
@@ -2798,7 +2798,7 @@ class RoleModule(Answer, frozen=True, kw_only=True):
     """Its state."""
 
 
-class RoleModuleAnswer(Answer, frozen=True, kw_only=True):
+class RoleModuleResponse(Response, frozen=True, kw_only=True):
     """A vault's role module."""
 
     success: bool
@@ -2809,7 +2809,7 @@ class RoleModuleAnswer(Answer, frozen=True, kw_only=True):
     """The vault's role module."""
 
 
-class OwnAccount(Answer, frozen=True, kw_only=True):
+class OwnAccount(Response, frozen=True, kw_only=True):
     """The token's account, and what the token may do now."""
 
     id: str
@@ -2847,7 +2847,7 @@ class OwnAccount(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class PayingVault(Answer, frozen=True, kw_only=True):
+class PayingVault(Response, frozen=True, kw_only=True):
     """The vault that a send or a collect comes from, without its owner."""
 
     type: Known[Literal["vault"]]
@@ -2856,7 +2856,7 @@ class PayingVault(Answer, frozen=True, kw_only=True):
     """The address on the chain."""
 
 
-class FundedOptionOrDirectPaymentOption(Answer, frozen=True, kw_only=True):
+class FundedOptionOrDirectPaymentOption(Response, frozen=True, kw_only=True):
     """Either `FundedOption` or `DirectPaymentOption`: fields that the actual form lacks are
     None.
     """
@@ -2868,7 +2868,7 @@ class FundedOptionOrDirectPaymentOption(Answer, frozen=True, kw_only=True):
     """The transfer from the payer's vault; null for an option without one."""
 
 
-class Reconciliation(Answer, frozen=True, kw_only=True):
+class Reconciliation(Response, frozen=True, kw_only=True):
     """The exceptions, and whether they were resolved."""
 
     status: Known[Literal["none", "open", "resolved"]]
@@ -2906,7 +2906,7 @@ class Reconciliation(Answer, frozen=True, kw_only=True):
     """When it was resolved; null until then."""
 
 
-class RecipientPayment(Answer, frozen=True, kw_only=True):
+class RecipientPayment(Response, frozen=True, kw_only=True):
     """A Payment as its recipient sees it: all of it except the partner's metadata, its notes
     and reasons for refunds, and what only the payer may see. Options are the recipient's
     own, if it pays itself; the ids of others' options are null.
@@ -3024,7 +3024,7 @@ that are older than this field.
     """When it last changed."""
 
 
-class Payee(Answer, frozen=True, kw_only=True):
+class Payee(Response, frozen=True, kw_only=True):
     """Who is paid, as far as a payer may see: never an account id, a vault or a wallet."""
 
     type: Known[Literal["account", "payment_address", "wallet", "bank_account"]]
@@ -3033,7 +3033,7 @@ class Payee(Answer, frozen=True, kw_only=True):
     """`<username>@<partner id>`; null without a username."""
 
 
-class VaultExecution(Answer, frozen=True, kw_only=True):
+class VaultExecution(Response, frozen=True, kw_only=True):
     """What the payer can do now: authorize this transfer, once, with this action."""
 
     type: Known[Literal["vault_authorization"]]
@@ -3044,7 +3044,7 @@ class VaultExecution(Answer, frozen=True, kw_only=True):
     """When the action expires."""
 
 
-class Option(Answer, frozen=True, kw_only=True):
+class Option(Response, frozen=True, kw_only=True):
     """A Vault option."""
 
     id: str
@@ -3105,7 +3105,7 @@ class Option(Answer, frozen=True, kw_only=True):
     """The transfers that were seen at the escrow."""
 
 
-class FundedOption(Answer, frozen=True, kw_only=True):
+class FundedOption(Response, frozen=True, kw_only=True):
     """An option with its funding operation."""
 
     payment_id: str
@@ -3116,7 +3116,7 @@ class FundedOption(Answer, frozen=True, kw_only=True):
     """The transfer from the payer's vault; null for an option without one."""
 
 
-class Moment(Answer, frozen=True, kw_only=True):
+class Moment(Response, frozen=True, kw_only=True):
     """A status and when it began."""
 
     status: Known[
@@ -3139,7 +3139,7 @@ class Moment(Answer, frozen=True, kw_only=True):
     """When the state began."""
 
 
-class PayerPayment(Answer, frozen=True, kw_only=True):
+class PayerPayment(Response, frozen=True, kw_only=True):
     """A Payment as seen by a payer who holds its secret: its terms, its timeline, and the
     payer's own part in it.
     """
@@ -3230,7 +3230,7 @@ that are older than this field.
     """When it last changed."""
 
 
-class PaymentOption(Answer, frozen=True, kw_only=True):
+class PaymentOption(Response, frozen=True, kw_only=True):
     """An option under its Payment's id."""
 
     payment_id: str
@@ -3239,7 +3239,7 @@ class PaymentOption(Answer, frozen=True, kw_only=True):
     """The option."""
 
 
-class AccessToken(Answer, frozen=True, kw_only=True):
+class AccessToken(Response, frozen=True, kw_only=True):
     """What the session token was exchanged for."""
 
     access_token: str
@@ -3254,7 +3254,7 @@ class AccessToken(Answer, frozen=True, kw_only=True):
     """When it expires."""
 
 
-class ExchangedLink(Answer, frozen=True, kw_only=True):
+class ExchangedLink(Response, frozen=True, kw_only=True):
     """The Payment of a link's code; the code works until `expiresAt`."""
 
     payment_id: str
@@ -3265,7 +3265,7 @@ class ExchangedLink(Answer, frozen=True, kw_only=True):
     """When the link expires."""
 
 
-class TransferExecution(Answer, frozen=True, kw_only=True):
+class TransferExecution(Response, frozen=True, kw_only=True):
     """What the payer can do now: send to the Payment's escrow the remaining amount that is
     not already in transit.
     """
@@ -3282,7 +3282,7 @@ class TransferExecution(Answer, frozen=True, kw_only=True):
     """How much to send, in the smallest unit."""
 
 
-class DirectOption(Answer, frozen=True, kw_only=True):
+class DirectOption(Response, frozen=True, kw_only=True):
     """A direct option. Without a `selectionStatus` it was never selected; without an
     `execution` there is nothing to send.
     """
@@ -3351,7 +3351,7 @@ class DirectOption(Answer, frozen=True, kw_only=True):
     """When it last changed."""
 
 
-class PublicMoment(Answer, frozen=True, kw_only=True):
+class PublicMoment(Response, frozen=True, kw_only=True):
     """A status and when it began."""
 
     status: Known[
@@ -3374,7 +3374,7 @@ class PublicMoment(Answer, frozen=True, kw_only=True):
     """When the state began."""
 
 
-class CreatedPublicPayment(Answer, frozen=True, kw_only=True):
+class CreatedPublicPayment(Response, frozen=True, kw_only=True):
     """A new Payment, with the secret and the link that are shown only at its creation."""
 
     id: str
@@ -3461,7 +3461,7 @@ that are older than this field.
     """The link to the hosted checkout page."""
 
 
-class PublicPayment(Answer, frozen=True, kw_only=True):
+class PublicPayment(Response, frozen=True, kw_only=True):
     """A Payment's terms, its direct options, and its timeline."""
 
     id: str
@@ -3544,7 +3544,7 @@ that are older than this field.
     """When it last changed."""
 
 
-class OptionState(Answer, frozen=True, kw_only=True):
+class OptionState(Response, frozen=True, kw_only=True):
     """The state of an option."""
 
     id: str
@@ -3559,8 +3559,8 @@ class OptionState(Answer, frozen=True, kw_only=True):
     """What was received by this option, in the smallest unit."""
 
 
-class CheckoutState(Answer, frozen=True, kw_only=True):
-    """The state of a Payment. The answer changes only when the state does."""
+class CheckoutState(Response, frozen=True, kw_only=True):
+    """The state of a Payment. The response changes only when the state does."""
 
     payment_id: str
     """The Payment's id."""
@@ -3600,7 +3600,7 @@ class CheckoutState(Answer, frozen=True, kw_only=True):
     """When it expires."""
 
 
-class MethodAsset(Answer, frozen=True, kw_only=True):
+class MethodAsset(Response, frozen=True, kw_only=True):
     """A token that a method accepts."""
 
     chain_id: int
@@ -3613,7 +3613,7 @@ class MethodAsset(Answer, frozen=True, kw_only=True):
     """How many decimal places the asset has."""
 
 
-class Method(Answer, frozen=True, kw_only=True):
+class Method(Response, frozen=True, kw_only=True):
     """A way to pay. If it is not `available`, the Payment allows it, but it is not active
     here.
     """
@@ -3630,7 +3630,7 @@ class Method(Answer, frozen=True, kw_only=True):
     """The assets that are accepted."""
 
 
-class Methods(Answer, frozen=True, kw_only=True):
+class Methods(Response, frozen=True, kw_only=True):
     """The ways to pay a Payment without an account."""
 
     payment_id: str
@@ -3639,7 +3639,7 @@ class Methods(Answer, frozen=True, kw_only=True):
     """The ways to pay."""
 
 
-class DirectPaymentOption(Answer, frozen=True, kw_only=True):
+class DirectPaymentOption(Response, frozen=True, kw_only=True):
     """A direct option under its Payment's id."""
 
     payment_id: str

@@ -1,4 +1,4 @@
-"""Prints the answers: each field of each answer and each event's payload, with a sentence."""
+"""Prints the responses: each field of each response and each event's payload, with a sentence."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _COMPONENTS = "#/components/schemas/"
 
 
 def page() -> str:
-    """Every object that an answer has, by name."""
+    """Every object that a response has, by name."""
     document = _document()
     schemas = document["components"]["schemas"]
     parts = [
-        "# Answers",
-        "All answers, field by field; the reference at `/docs` of every deployment has the"
+        "# Responses",
+        "All responses, field by field; the reference at `/docs` of every deployment has the"
         " same, with examples.\n"
-        "Each [route](routes.md) names its answer; the page about [events](events.md)"
+        "Each [route](routes.md) names its response; the page about [events](events.md)"
         " describes the payloads of events,"
         " and the page about [errors](errors.md) describes errors.",
         "Ids are opaque, times are ISO 8601 in UTC with milliseconds, and amounts are strings.\n"
@@ -47,7 +47,7 @@ def rows_of_payload(event_name: str) -> Iterator[tuple[str, ...]]:
 
 
 def links_of(route: Route) -> str:
-    """The objects that a route's success answers, each with a link to its fields."""
+    """The objects that a route's success returns, each with a link to its fields."""
     operations = _document()["paths"].get(route.path, {})
     responses = operations.get(route.method.lower(), {}).get("responses", {})
     found = [
@@ -56,7 +56,7 @@ def links_of(route: Route) -> str:
         if status.startswith("2")
         for name in _names_in(response.get("content", {}).get("application/json", {}).get("schema"))
     ]
-    return " or ".join(f"[{name}](answers.md#{name.lower()})" for name in dict.fromkeys(found))
+    return " or ".join(f"[{name}](responses.md#{name.lower()})" for name in dict.fromkeys(found))
 
 
 @cache
@@ -95,7 +95,7 @@ def _names_in(value: Any) -> Iterator[str]:
 
 def _row(row: FieldRow) -> tuple[str, ...]:
     kinds = " or ".join(
-        f"[{kind.name}](answers.md#{kind.target.lower()})" if kind.target else kind.name
+        f"[{kind.name}](responses.md#{kind.target.lower()})" if kind.target else kind.name
         for kind in row.types
     )
     values = [rule for rule in row.rules if rule.startswith(("one of ", "always "))]
