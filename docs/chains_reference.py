@@ -38,6 +38,7 @@ def page() -> str:
                 ),
             ),
             "An account has a vault on each of them, at the same address on all EVM chains.\n"
+            "[Networks, tokens and acceptance](../how-to/networks.md) says how to add others.\n"
             "The page about [finality](finality.md) says when a block counts as final, and"
             " [Serve an EVM chain](../how-to/serve-an-evm-chain.md) says what a deployment needs.",
             "## Assets",

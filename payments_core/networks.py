@@ -293,7 +293,7 @@ def _find_token_faults(path: str, network: Network) -> Iterator[FieldError]:
         if not _SYMBOL.fullmatch(token.symbol):
             yield FieldError(f"{at}.symbol", "must have 1 to 16 letters, digits or .-_")
         elif token.symbol in symbols:
-            yield FieldError(f"{at}.symbol", "is given twice")
+            yield FieldError(f"{at}.symbol", f"{token.symbol} is given twice")
         if not 0 <= token.decimals <= MAX_DECIMALS:
             yield FieldError(f"{at}.decimals", f"must be 0 to {MAX_DECIMALS}")
         try:
@@ -302,7 +302,7 @@ def _find_token_faults(path: str, network: Network) -> Iterator[FieldError]:
             yield FieldError(f"{at}.address", str(error))
             continue
         if address in addresses:
-            yield FieldError(f"{at}.address", "is given twice")
+            yield FieldError(f"{at}.address", f"{address} is given twice")
         symbols.add(token.symbol)
         addresses.add(address)
 

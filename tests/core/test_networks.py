@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from eth_utils import is_checksum_address
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.addresses import normalize_address
-from payments_core.errors import UnsupportedAsset, UnsupportedChain
-from payments_core.networks import Acceptance, shipped_networks
+from payments_core.errors import UnsupportedAsset, UnsupportedChain, ValidationFailed
+from payments_core.evolve import evolve
+from payments_core.networks import Acceptance, Asset, Network, shipped_networks
 
 ROOT = Path(__file__).resolve().parents[2]
 HEIGHTS = st.integers(0, 2**63 - 1)
@@ -100,3 +102,82 @@ def test_more_depth_never_accepts_more(latest: int, tagged: int, depth: int) -> 
     tagged = min(tagged, latest)
     assert 0 <= deeper.find_height(latest, tagged) <= rule.find_height(latest, tagged) <= tagged
     assert rule.find_height(latest, tagged) <= max(0, latest - depth)
+
+
+# --- A registry of one's own ---------------------------------------------------------------------
+
+TOKEN = Asset(77, "USDC", "0x" + "2" * 40, 6)
+OWN = Network(
+    chain_id=77,
+    name="Tape",
+    tokens=(TOKEN,),
+    rpc_url="https://node.example",
+    explorer_url="https://explorer.example",
+)
+SMALL, MIDDLE = Acceptance(depth=1, up_to="10.00"), Acceptance("safe", up_to="1000")
+ANY = Acceptance("finalized")
+
+
+def test_a_network_is_added_and_one_is_replaced() -> None:
+    assert list(NETWORKS.merge(OWN)) == [*NETWORKS, 77]
+    lower = evolve(TOKEN, address="0x" + "ab" * 20)
+    merged = NETWORKS.merge(evolve(OWN, tokens=(lower,)))
+    assert is_checksum_address(merged[77].tokens[0].address)
+    renamed = NETWORKS.merge(evolve(NETWORKS[1], name="Mainnet"))
+    assert (list(renamed), renamed[1].name) == (list(NETWORKS), "Mainnet")
+    assert NETWORKS[1].name == "Ethereum"
+    assert NETWORKS.name_network(77) == "chain 77"
+    assert merged.name_network(77) == "Tape"
+    assert not NETWORKS.is_credited(TOKEN)
+    assert not merged.is_wallet_address("evm", lower.address)
+    assert not merged.is_wallet_address("evm", "0x")
+    assert NETWORKS.is_wallet_address("evm", lower.address)
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"chain_id": 0, "tokens": (evolve(TOKEN, chain_id=0),)}, "chain_id"),
+        ({"name": ""}, "name"),
+        ({"name": " Tape"}, "name"),
+        ({"tokens": ()}, "tokens"),
+        ({"rpc_url": "node.example"}, "rpc_url"),
+        ({"explorer_url": ""}, "explorer_url"),
+        ({"acceptance": ()}, "acceptance"),
+        ({"tokens": (evolve(TOKEN, chain_id=78),)}, "tokens[0].chain_id"),
+        ({"tokens": (evolve(TOKEN, symbol="US DC"),)}, "tokens[0].symbol"),
+        ({"tokens": (evolve(TOKEN, decimals=37),)}, "tokens[0].decimals"),
+        ({"tokens": (evolve(TOKEN, address="0x12"),)}, "tokens[0].address"),
+        ({"tokens": (TOKEN, evolve(TOKEN, symbol="USDT"))}, "tokens[1].address"),
+        ({"watch_list": (evolve(TOKEN, address="0x" + "3" * 40),)}, "watch_list[0].symbol"),
+        ({"acceptance": (SMALL,)}, "acceptance[0].up_to"),
+        ({"acceptance": (Acceptance(depth=1), ANY)}, "acceptance[0].up_to"),
+        ({"acceptance": (evolve(SMALL, up_to="1e3"), ANY)}, "acceptance[0].up_to"),
+        ({"acceptance": (SMALL, evolve(MIDDLE, up_to="10"), ANY)}, "acceptance[1].up_to"),
+        ({"acceptance": (MIDDLE, Acceptance(depth=9))}, "acceptance[1]"),
+        ({"acceptance": (evolve(SMALL, depth=5), Acceptance(depth=4))}, "acceptance[1]"),
+    ],
+)
+def test_each_field_that_is_wrong_is_named_by_its_path(changes: Any, path: str) -> None:
+    wrong = evolve(OWN, **changes)
+    with pytest.raises(ValidationFailed) as refused:
+        NETWORKS.merge(wrong)
+    assert f"networks.{wrong.chain_id}.{path}" in [fault.path for fault in refused.value.fields]
+
+
+def test_a_value_of_another_kind_is_refused() -> None:
+    with pytest.raises(ValidationFailed, match="name"):
+        NETWORKS.merge(evolve(OWN, name=5))
+
+
+@pytest.mark.parametrize(
+    ("amount_atomic", "row"),
+    [(1, SMALL), (10_000_000, SMALL), (10_000_001, MIDDLE), (10**9, MIDDLE), (10**9 + 1, None)],
+)
+def test_the_first_row_that_covers_an_amount_applies(
+    amount_atomic: int, row: Acceptance | None
+) -> None:
+    network = NETWORKS.merge(evolve(OWN, acceptance=(SMALL, MIDDLE, ANY)))[77]
+    assert network.choose_acceptance(amount_atomic, 6) == row
+    assert network.finality == ANY
+    assert OWN.choose_acceptance(amount_atomic, 6) is None

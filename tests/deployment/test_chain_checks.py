@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ NUMBER = 8453
 ADMIN = "0x" + "a" * 40
 SENDER = "0x" + "1" * 40
 BASE_FEE = 10**9
+DECIMALS = "0x313ce567"
 FEES = shipped_networks()[NUMBER].fees
 assert FEES is not None
 COST = GAS_MARGIN * MEASURED_GAS["pay_out"] * initial_fees(BASE_FEE, 0, FEES).max_fee
@@ -36,12 +38,14 @@ class ServingNode(FakeNode):
     """A node with our contracts, that knows fees, and what a sender has."""
 
     balance = COST * FEW_TRANSFERS
+    decimals: int | None = 6
 
     def eth_getCode(self, address: str, tag: str) -> str:
         return "0x01"
 
     def eth_call(self, call: dict[str, str], tag: str) -> str:
-        return "0x" + "0" * 64
+        decimals = self.decimals if call["data"] == DECIMALS else 0
+        return "0x" + f"{decimals:064x}" if decimals is not None else "0x"
 
     def eth_feeHistory(self, count: str, tag: str, shares: list[int]) -> dict[str, list[str]]:
         return {"baseFeePerGas": ["0x1", hex(BASE_FEE)]}
@@ -67,7 +71,8 @@ def found(fake: ServingNode, later_ms: int = 0) -> list[tuple[str, str, str]]:
     chain = EvmChain(nodes, Deployment(ADMIN), signer())
     now = block_unix_s(fake.height) * 1_000 + later_ms
     with closing(nodes):
-        said = list(check_chain(NUMBER, chain, [SENDER], now=lambda: now))
+        tokens = shipped_networks()[NUMBER].tokens
+        said = list(check_chain(NUMBER, chain, [SENDER], tokens=tokens, now=lambda: now))
     return [(one.level, one.says, one.remedy) for one in said]
 
 
@@ -92,8 +97,23 @@ def test_a_node_that_follows_its_chain_no_more_is_a_fault(
     assert [says for level, says, _ in found(fake, later_ms) if level == "fault"] == faults
 
 
+@pytest.mark.parametrize(
+    ("decimals", "fault"), [(18, "does not have 6 decimals"), (None, "is not a contract")]
+)
+def test_a_token_that_its_contract_contradicts_is_a_fault(
+    fake: ServingNode, decimals: int | None, fault: str
+) -> None:
+    fake.decimals = decimals
+    usdc = shipped_networks()[NUMBER].tokens[0].address
+    assert [(level, says) for level, says, _ in found(fake)] == [
+        ("fault", f"chain {NUMBER}: USDC at {usdc} {fault}")
+    ]
+
+
 def test_a_node_without_the_state_of_the_final_block_is_a_fault(fake: ServingNode) -> None:
-    def prune(params: object, result: object) -> object:
+    def prune(params: Any, result: object) -> object:
+        if params[1] == "latest":
+            return result
         raise Refuse("missing trie node 00ab")
 
     fake.lies["eth_call"] = prune

@@ -1,0 +1,128 @@
+"""Networks and tokens that a deployment adds, without code: in the library, on simulated chains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core import (
+    KeyRing,
+    NewAccount,
+    NewPayment,
+    PaymentsService,
+    ToAccount,
+    open_storage,
+)
+from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.errors import UnsupportedAsset, UnsupportedChain, ValidationFailed
+from payments_core.networks import Asset, Network, Networks, shipped_networks
+
+OWN = Network(
+    chain_id=77,
+    name="Tape",
+    tokens=(
+        Asset(77, "TAPE", "0x" + "1" * 40, 18),
+        Asset(77, "USDC", "0x" + "2" * 40, 6),
+    ),
+    watch_list=(Asset(77, "OLD", "0x" + "3" * 40, 8),),
+    rpc_url="https://node.example",
+    explorer_url="https://explorer.example",
+)
+EURC = Asset(8453, "EURC", "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42", 6)
+
+
+def with_eurc() -> Network:
+    base = shipped_networks()[8453]
+    return attrs.evolve(base, tokens=(*base.tokens, EURC))
+
+
+def serve(networks: Networks, **more: Any) -> PaymentsService:
+    storage = open_storage("memory:")
+    storage.migrate()
+    ring = KeyRing.parse(KeyRing.generate())
+    return PaymentsService(storage, ring, networks=networks, **more)
+
+
+@pytest.mark.parametrize(
+    ("chain_id", "symbol", "amount", "atomic"),
+    [(77, "TAPE", "1.000000000000000001", 10**18 + 1), (8453, "EURC", "2.50", 2_500_000)],
+)
+def test_a_payment_is_paid_in_an_added_token(
+    chain_id: int, symbol: str, amount: str, atomic: int
+) -> None:
+    service = serve(shipped_networks().merge(OWN, with_eurc()))
+    app = service.tenants.create_app("Shop", "shop")
+    shop = service.environment(app.environments["sandbox"])
+    eve = shop.accounts.create(NewAccount(external_user_id="eve", subject_type="individual"))
+    assert {vault.chain_id for vault in eve.vaults} == {1, 8453, 137, 42161, 10, 77}
+    new = NewPayment(
+        amount=amount,
+        chain_id=chain_id,
+        asset_symbol=symbol,
+        destination=ToAccount(account_id=eve.account.id),
+    )
+    payment = shop.payments.receive(new).payment
+    assert payment.amount_atomic == atomic
+    shop.sandbox.transfer(chain_id, symbol, amount, to=str(payment.escrow_address))
+    shop.sandbox.advance_clock(60)
+    paid = shop.payments.read(payment.id).payment
+    assert (paid.status, paid.asset.symbol) == ("succeeded", symbol)
+    held = {
+        (one.asset.chain_id, one.asset.symbol): one.total_atomic
+        for one in shop.accounts.read_balances(eve.account.id)
+    }
+    assert held[chain_id, symbol] == atomic
+
+
+def test_a_stored_payment_keeps_its_token_when_the_registry_changes() -> None:
+    storage = open_storage("memory:")
+    storage.migrate()
+    ring = KeyRing.parse(KeyRing.generate())
+    first = PaymentsService(storage, ring, networks=shipped_networks().merge(OWN))
+    environment_id = first.tenants.create_app("Shop", "shop").environments["sandbox"]
+    shop = first.environment(environment_id)
+    eve = shop.accounts.create(NewAccount(external_user_id="eve", subject_type="individual"))
+    to = ToAccount(account_id=eve.account.id)
+    new = NewPayment(amount="3", chain_id=77, asset_symbol="TAPE", destination=to)
+    payment = shop.payments.receive(new).payment
+    later = PaymentsService(storage, ring).environment(environment_id)  # it knows no chain 77
+    assert later.payments.read(payment.id).payment.asset == OWN.tokens[0]
+    with pytest.raises(UnsupportedChain):
+        later.payments.receive(new)
+
+
+def test_what_was_not_added_stays_unsupported() -> None:
+    service = serve(shipped_networks().merge(OWN))
+    shop = service.environment(service.tenants.create_app("Shop", "shop").environments["sandbox"])
+    eve = shop.accounts.create(NewAccount(external_user_id="eve", subject_type="individual"))
+    to = ToAccount(account_id=eve.account.id)
+    with pytest.raises(UnsupportedAsset):
+        shop.payments.receive(
+            NewPayment(amount="1", chain_id=77, asset_symbol="OLD", destination=to)
+        )
+    assert 84532 not in service.networks  # a testnet that nobody serves
+
+
+def test_a_served_testnet_is_known_and_serves_the_sandbox_only() -> None:
+    ports = serve(shipped_networks()).parts.ports
+    service = serve(shipped_networks(), chains={84532: SimulatedChain(84532, ports)})
+    assert service.networks[84532].name == "Base Sepolia"
+    assert 80002 not in service.networks
+    service.require_mode("sandbox")
+    with pytest.raises(ValueError, match="Base Sepolia"):
+        service.require_mode("production")
+
+
+def test_a_chain_that_no_network_describes_is_refused() -> None:
+    ports = serve(shipped_networks()).parts.ports
+    with pytest.raises(ValidationFailed) as refused:
+        serve(shipped_networks(), chains={77: SimulatedChain(77, ports)})
+    assert [fault.path for fault in refused.value.fields] == ["chains[77]"]
+    serve(shipped_networks().merge(OWN), chains={77: SimulatedChain(77, ports)})
+
+
+def test_networks_of_another_kind_are_refused() -> None:
+    with pytest.raises(ValidationFailed, match="networks must be a Networks"):
+        serve({77: OWN})  # type: ignore[arg-type]
