@@ -18,6 +18,7 @@ import attrs
 
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.addresses import ChainType as ChainType
+from payments_core.clock import SECOND
 from payments_core.errors import FieldError, UnsupportedAsset, UnsupportedChain, ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.validation.arguments import check_fields
@@ -130,7 +131,9 @@ class Network:
     `watch_list` has tokens that payers send by mistake: no Payment can be made in them, but they
     are noticed. `acceptance` has rows by the Payment's amount, the smallest first; the last one is
     for every amount, and says when a block is final. `acceptance_source` is where that is
-    documented. An EVM chain is not served without `fees`. `rpc_url` and `explorer_url` are public:
+    documented. `block_ms` is about the time from one block to the next, and `finalized_s` until a
+    block has the tag `finalized`; they are for estimates only. An EVM chain is not served without
+    `fees`. `rpc_url` and `explorer_url` are public:
     wallets are given them.
     """
 
@@ -142,6 +145,8 @@ class Network:
     watch_list: tuple[Asset, ...] = ()
     acceptance: tuple[Acceptance, ...] = (Acceptance("finalized"),)
     acceptance_source: str = ""
+    block_ms: int | None = None
+    finalized_s: int | None = None
     fees: FeePolicy | None = None
     rpc_url: str
     explorer_url: str
@@ -163,6 +168,23 @@ class Network:
             if row.covers(amount_atomic, decimals):
                 return row
         return None
+
+    def count_required(self, early: Acceptance | None, confirmations: int) -> int | None:
+        """How many blocks must be on top of one that counts; None if its tag decides."""
+        row = early or self.finality
+        return max(row.depth, confirmations) if row.tag in (None, "latest") else None
+
+    def estimate_ms(self, early: Acceptance | None, confirmations: int) -> int | None:
+        """About how long it takes until a new block counts; None if nobody knows."""
+        row = early or self.finality
+        depth = max(row.depth, confirmations)
+        waits = [0 if depth == 0 else None if self.block_ms is None else depth * self.block_ms]
+        if row.tag == "safe":
+            waits.append(None)
+        elif row.tag == "finalized":
+            waits.append(None if self.finalized_s is None else self.finalized_s * SECOND)
+        known = [wait for wait in waits if wait is not None]
+        return max(known) if len(known) == len(waits) else None
 
 
 class Networks(Mapping[int, Network]):

@@ -124,6 +124,26 @@ _PAYMENT: Fields = {
     ),
     **_OF_THE_PARTNER,
 }
+_PROCESSING: Fields = {
+    **_PAYMENT,
+    "receiptId": Field(
+        "The transfer that was seen; null if a vault's transfer was authorized and is not sent"
+        " yet.",
+        "receipt_...",
+        nullable=True,
+    ),
+    "confirmations": Field("How many blocks were on top of its block.", 0, nullable=True),
+    "required": Field(
+        "How many blocks must be on top; null if the chain's own finality decides.",
+        3,
+        nullable=True,
+    ),
+    "estimatedAt": Field(
+        "When it counts, about; null if nobody knows.",
+        "2026-09-09T12:00:06.000Z",
+        nullable=True,
+    ),
+}
 _RECONCILED: Fields = {
     **_PAYMENT,
     "note": Field(
@@ -266,7 +286,7 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.created", "A Payment was created and waits for funds.",
         _PAYMENT, {**_AWAITING, **_UNPAID}),
     EventType("payment.processing", "Funds are on their way and are not proven yet.",
-        _PAYMENT, _UNPAID, _PAID_IN),
+        _PROCESSING, _UNPAID, _PAID_IN),
     EventType("payment.underpaid", "Proven funds do not cover the amount.",
         _PAYMENT, {**_AWAITING, **_SHORT}, _PAID_IN),
     EventType("payment.accepted", "Proven funds cover the amount.", _PAYMENT, {}, _PAID_IN),

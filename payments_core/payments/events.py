@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from payments_core.clock import format_iso
 from payments_core.engine.events import BY_NAME, NewEvent
+from payments_core.payments.receipts.progress import ReceiptProgress
 from payments_core.payments.record import Payment
 
 
@@ -12,6 +14,7 @@ def build_event(name: str, payment: Payment, **more: Any) -> NewEvent:
     """The event with the fields that the catalogue has for it; `more` replaces the Payment's."""
     known = {
         **identify(payment),
+        **describe_progress(None),
         "status": payment.status,
         "labels": list(payment.labels),
         "amountAtomic": str(payment.amount_atomic),
@@ -26,6 +29,19 @@ def build_event(name: str, payment: Payment, **more: Any) -> NewEvent:
     return NewEvent(
         name, payload, payment.api_version, payment.account_id, payment.external_user_id
     )
+
+
+def describe_progress(progress: ReceiptProgress | None) -> dict[str, Any]:
+    """The fields that say how far a transfer is; null if no transfer is known."""
+    if progress is None:
+        return dict.fromkeys(("receiptId", "confirmations", "required", "estimatedAt"))
+    at_ms = progress.estimated_at_ms
+    return {
+        "receiptId": progress.receipt_id,
+        "confirmations": progress.confirmations,
+        "required": progress.required,
+        "estimatedAt": None if at_ms is None else format_iso(at_ms),
+    }
 
 
 def identify(payment: Payment) -> dict[str, Any]:

@@ -14,11 +14,12 @@ from payments_core.engine.step import Step
 from payments_core.errors import InvalidState, PaymentExpired
 from payments_core.evolve import evolve
 from payments_core.money import Atomic
-from payments_core.payments.events import build_event
+from payments_core.payments.events import build_event, describe_progress
 from payments_core.payments.journal.posting import post
 from payments_core.payments.journal.record import EntryCause
 from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT
 from payments_core.payments.payer_totals import add_payment_from
+from payments_core.payments.receipts.progress import ReceiptProgress
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
 from payments_core.payments.timeline import REPEAT_REASONS, append_entry, append_note
@@ -141,13 +142,16 @@ def authorize(payment: Payment, operation_id: str, *, now: Instant) -> Step[Paym
     return apply_trigger(payment, "attempt", now=now, authorized=authorized)
 
 
-def add_pending_transfer(payment: Payment, tracked_id: str, *, now: Instant) -> Step[Payment]:
-    """A transfer to the escrow was seen that is not yet final."""
+def add_pending_transfer(
+    payment: Payment, tracked_id: str, progress: ReceiptProgress | None = None, *, now: Instant
+) -> Step[Payment]:
+    """A transfer to the escrow was seen that does not count yet."""
     if tracked_id in payment.sighted or len(payment.sighted) >= MAX_PENDING_TRANSFERS:
         return Step(payment)
     sighted = (*payment.sighted, tracked_id)
     if payment.status == "awaiting_payment":
-        return apply_trigger(payment, "attempt", now=now, sighted=sighted)
+        facts = describe_progress(progress)
+        return apply_trigger(payment, "attempt", now=now, sighted=sighted, details=facts)
     return Step(evolve(payment, sighted=sighted, updated_at_ms=now))
 
 

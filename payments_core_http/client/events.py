@@ -93,6 +93,86 @@ it.
     """Your own data; null without any."""
 
 
+class PaymentProcessingPayload(Response, frozen=True, kw_only=True):
+    """Payment processing payload."""
+
+    payment_id: str
+    """The Payment's id."""
+    account_id: str | None
+    """The recipient's account; null if a wallet or a bank account is paid."""
+    status: Known[
+        Literal[
+            "accepted",
+            "action_required",
+            "awaiting_payment",
+            "cancelled",
+            "executing",
+            "expired",
+            "failed",
+            "partially_refunded",
+            "processing",
+            "refunded",
+            "succeeded",
+        ]
+    ]
+    """Its state, as listed in the table of state machines."""
+    status_version: int
+    """Rises by one at each change of `status`; a higher version is newer."""
+    labels: list[
+        Known[
+            Literal[
+                "duplicate",
+                "execution_failed",
+                "late",
+                "misdirected",
+                "overpaid",
+                "reorged",
+                "returned",
+                "underpaid",
+            ]
+        ]
+    ]
+    """The exceptions that occurred; labels are added and never removed."""
+    asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
+    chain_id: int
+    """The number of the chain, such as 8453 for Base."""
+    amount_atomic: str
+    """The Payment's amount, in the asset's smallest unit."""
+    received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
+    excess_amount_atomic: str
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
+    settled_amount_atomic: str
+    """What the recipient has received, after the fee, in the smallest unit."""
+    refunded_amount_atomic: str
+    """The sum of final refunds, in the smallest unit."""
+    created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than this field.
+"""
+    returned_amount_atomic: str
+    """What the recipient of a payment from a vault has sent back, in the smallest unit."""
+    reference: str | None
+    """Your own id or text for it; null without one, and if a visitor of a public page wrote
+it.
+"""
+    external_user_id: str | None
+    """Your own id of the recipient's user; null if no account is paid."""
+    metadata: dict[str, Any] | None
+    """Your own data; null without any."""
+    receipt_id: str | None
+    """The transfer that was seen; null if a vault's transfer was authorized and is not sent
+yet.
+"""
+    confirmations: int | None
+    """How many blocks were on top of its block."""
+    required: int | None
+    """How many blocks must be on top; null if the chain's own finality decides."""
+    estimated_at: datetime | None
+    """When it counts, about; null if nobody knows."""
+
+
 class PaymentMisdirectedPayload(Response, frozen=True, kw_only=True):
     """Payment misdirected payload."""
 
@@ -458,7 +538,7 @@ class PaymentProcessing(Envelope, frozen=True, kw_only=True):
     """Funds are on their way and are not proven yet."""
 
     name: Literal["payment.processing"]
-    payload: PaymentPayload
+    payload: PaymentProcessingPayload
 
 
 class PaymentUnderpaid(Envelope, frozen=True, kw_only=True):

@@ -3559,6 +3559,19 @@ class OptionState(Response, frozen=True, kw_only=True):
     """What was received by this option, in the smallest unit."""
 
 
+class Progress(Response, frozen=True, kw_only=True):
+    """The newest transfer that does not count yet."""
+
+    receipt_id: str
+    """The transfer."""
+    confirmations: int
+    """How many blocks are on top of its block."""
+    required: int | None
+    """How many blocks must be on top; null if the chain's own finality decides."""
+    estimated_at: datetime | None
+    """When it counts, about; null if nobody knows."""
+
+
 class CheckoutState(Response, frozen=True, kw_only=True):
     """The state of a Payment. The response changes only when the state does."""
 
@@ -3596,6 +3609,8 @@ class CheckoutState(Response, frozen=True, kw_only=True):
     """The option that the payer has selected; null without one."""
     options: list[OptionState]
     """The options by which the payer has begun to pay."""
+    progress: Progress | None
+    """The transfer that the Payment waits for; null without one."""
     expires_at: datetime
     """When it expires."""
 

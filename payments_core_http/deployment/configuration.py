@@ -205,6 +205,12 @@ class NetworkSettings:
         " without `up_to`. It replaces the shipped policy.",
         (),
     )
+    block_ms: Annotated[int, msgspec.Meta(ge=1, le=3_600_000)] | None = setting(
+        "About how many milliseconds there are between two blocks, for estimates.", None
+    )
+    finalized_s: Annotated[int, msgspec.Meta(ge=0, le=604_800)] | None = setting(
+        "About how many seconds pass until a block is `finalized`, for estimates.", None
+    )
     fees: FeeSettings | None = setting(
         "The bounds of its fees, in wei; an EVM chain is not served without them.", None
     )

@@ -87,6 +87,8 @@ def _merge_network(chain_id: int, known: Network | None, given: NetworkSettings)
         "rpc_url": given.rpc_url,
         "explorer_url": given.explorer_url,
         "is_testnet": given.is_testnet,
+        "block_ms": given.block_ms,
+        "finalized_s": given.finalized_s,
     }
     if given.native_currency is not None:
         values["native_currency"] = NativeCurrency(**attrs.asdict(given.native_currency))

@@ -8,11 +8,12 @@ import attrs
 import markupsafe
 
 from payments_core.chains.port import NetworkKind
-from payments_core.clock import format_iso
+from payments_core.clock import MINUTE, format_iso
 from payments_core.money import format_amount
 from payments_core.networks import Asset, Networks
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core.payments.checkout.stages import Stage
+from payments_core.payments.receipts.progress import find_progress
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core_http.pages.languages import Language
@@ -286,25 +287,11 @@ def _build_codes(asset: Asset, to: str, amount: int) -> RequestCodes:
 def _build_transfer(
     page: CheckoutPage, receipt: Receipt, language: Language, networks: Networks
 ) -> TransferRow:
-    progress = None
-    if receipt.status == "observed":
-        blocks = max(0, page.scanned_height - receipt.block_number)
-        wanted = page.payment.confirmations
-        counted = {"blocks": language.format_number(blocks)}
-        progress = (
-            language.translate(
-                "confirmations: %(blocks)s of %(wanted)s",
-                wanted=language.format_number(wanted),
-                **counted,
-            )
-            if wanted
-            else language.translate("confirmations: %(blocks)s", **counted)
-        )
     is_back = receipt.is_misdirected and not receipt.holds_misdirected
     return TransferRow(
         amount=_describe(receipt, page.payment, language, networks),
         status=language.translate(SENT_BACK if is_back else RECEIPT_WORDS[receipt.status]),
-        progress=progress,
+        progress=_describe_progress(page, receipt, language, networks),
         transaction_hash=receipt.transaction_hash,
     )
 
@@ -318,3 +305,28 @@ def _describe(receipt: Receipt, payment: Payment, language: Language, networks: 
     if receipt.chain_id == payment.chain_id:
         return amount
     return f"{amount} ({networks.name_network(receipt.chain_id)})"
+
+
+def _describe_progress(
+    page: CheckoutPage, receipt: Receipt, language: Language, networks: Networks
+) -> str | None:
+    """How far a transfer is that does not count yet, and when it counts, about."""
+    network = networks.get(receipt.chain_id)
+    progress = find_progress(page.payment, (receipt,), network, page.scanned_height)
+    if progress is None:
+        return None
+    blocks = language.format_number(progress.confirmations)
+    if progress.required:
+        wanted = language.format_number(progress.required)
+        said = language.translate(
+            "confirmations: %(blocks)s of %(wanted)s", blocks=blocks, wanted=wanted
+        )
+    else:
+        said = language.translate("confirmations: %(blocks)s", blocks=blocks)
+    if progress.estimated_at_ms is None or progress.estimated_at_ms <= page.looked_at:
+        return said
+    minutes = -(-(progress.estimated_at_ms - page.looked_at) // MINUTE)
+    left = language.translate(
+        "accepted in about %(minutes)s min", minutes=language.format_number(minutes)
+    )
+    return f"{said}, {left}"

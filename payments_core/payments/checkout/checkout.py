@@ -18,6 +18,7 @@ from payments_core.clock import Instant
 from payments_core.credentials.tokens import Claims, TokenInvalid
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, PaymentExpired, Unauthorized
+from payments_core.evolve import evolve
 from payments_core.field_views import FieldView, instant_view
 from payments_core.payment_settings.record import (
     DEFAULT_SETTINGS,
@@ -41,6 +42,7 @@ from payments_core.payments.details import (
 from payments_core.payments.links import Links, environment_of
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.paying.selection import has_locking_submission
+from payments_core.payments.receipts.progress import ReceiptProgress, find_progress
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.port import Snapshot
@@ -81,6 +83,7 @@ class CheckoutState:
 
     payment: Payment
     options: tuple[PaymentOption, ...]
+    progress: ReceiptProgress | None = None
 
 
 @attrs.frozen
@@ -114,6 +117,7 @@ class Checkout:
         self._clock = ports.clock
         self._tokens = ports.tokens
         self._versions = ports.versions
+        self._networks = ports.networks
         self._links = links
 
     def authenticate(self, secret: Credential, *, mode: str) -> tuple[Environment, Claims]:
@@ -191,16 +195,25 @@ class Checkout:
         )
 
     def get_state(self, authority: Authority, payment_id: str) -> CheckoutState:
-        """The state of the payer's Payment, from one snapshot. Raises NotFound."""
+        """The state of the payer's Payment, from one snapshot; how far its chain was scanned is
+        read too, but only while a transfer waits. Raises NotFound."""
         authority.require_payment(payment_id)
 
-        def load(snapshot: Snapshot) -> CheckoutState:
+        def load(snapshot: Snapshot) -> tuple[CheckoutState, tuple[Receipt, ...]]:
             payment = load_payment(snapshot, payment_id)
             found = snapshot.get_many(PaymentOption, payment.option_ids)
             options = (found[id] for id in payment.option_ids if id in found)
-            return CheckoutState(payment, tuple(option for option in options if option.is_public))
+            receipts = load_receipts(snapshot, payment_id) if payment.is_pending else ()
+            shown = tuple(option for option in options if option.is_public)
+            return CheckoutState(payment, shown), receipts
 
-        return self._storage.read(authority.partition, load)
+        state, receipts = self._storage.read(authority.partition, load)
+        if not receipts:
+            return state
+        cursor = read_cursor(self._storage, authority.mode, state.payment.chain_id)
+        network = self._networks.get(state.payment.chain_id)
+        height = -1 if cursor is None else cursor.tip
+        return evolve(state, progress=find_progress(state.payment, receipts, network, height))
 
     def _find_linked(
         self, code: str, mode: str, load_more: Callable[[Snapshot, Payment], T]

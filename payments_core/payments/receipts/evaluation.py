@@ -12,7 +12,7 @@ from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.clock import Instant
 from payments_core.evolve import evolve
 from payments_core.money import Atomic
-from payments_core.networks import Asset
+from payments_core.networks import Asset, Network
 from payments_core.payments.receipts import lifecycle
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 
@@ -24,16 +24,17 @@ MAX_RECEIPTS_PER_TRANSACTION = 200
 class ObservedTransaction:
     """A transaction as the chain knew it, and the heads that were read before it.
 
-    `tokens` are those of its chain that are noticed.
+    `network` is its chain's; None if that is no longer registered.
     """
 
     view: TransactionView | None
     heads: Heads
-    tokens: Sequence[Asset]
+    network: Network | None
 
     def identify_token(self, address: str) -> Asset | None:
         """The noticed token at an address; None for any other."""
-        return next((token for token in self.tokens if token.address == address), None)
+        tokens = () if self.network is None else self.network.noticed_tokens
+        return next((token for token in tokens if token.address == address), None)
 
     @property
     def block(self) -> Block | None:

@@ -13,6 +13,7 @@ from payments_core.payments import lifecycle as payments
 from payments_core.payments.misdirected import follow_receipts
 from payments_core.payments.receipts import lifecycle
 from payments_core.payments.receipts.evaluation import Evaluation, evaluate
+from payments_core.payments.receipts.progress import find_progress
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.sending_back import withdraw_unfunded
@@ -50,6 +51,7 @@ def weigh(case: Case) -> Evaluation:
 def apply_receipts(case: Case, evaluation: Evaluation) -> ReceiptEffects:
     """Reverse undone receipts, note pending ones, count proven ones."""
     step, stopped, now = Step(case.payment), Decision(None), case.now
+    observed = case.observation.observed
     for receipt in evaluation.reorged:
         release = _try_cancel_release(case.tx, step.record, receipt)
         step = step.then(
@@ -59,7 +61,10 @@ def apply_receipts(case: Case, evaluation: Evaluation) -> ReceiptEffects:
             stopped = stopped.merge(Decision(None, replaces=(release,)))
     brought_by = case.live.operation.id if case.live is not None else case.tracked.id
     if evaluation.has_pending_transfer and case.live is None:
-        step = step.then(payments.add_pending_transfer, brought_by, now=now)
+        progress = find_progress(
+            step.record, evaluation.receipts, observed.network, observed.heads.latest.number
+        )
+        step = step.then(payments.add_pending_transfer, brought_by, progress, now=now)
     receipts = {receipt.id: receipt for receipt in evaluation.receipts}
     for receipt in evaluation.proven:
         before = step.record.counted_atomic

@@ -222,8 +222,8 @@ class ReceiptJobs:
         is_strangers = not tracked.is_ours and tracked.chain_id == payment.chain_id
         if is_strangers:
             heads = apply_acceptance(heads, payment.early_acceptance, payment.confirmations)
-        tokens = self._networks.list_tokens(tracked.chain_id)
-        observed = ObservedTransaction(views[tracked.transaction_hash], heads, tokens)
+        network = self._networks.get(tracked.chain_id)
+        observed = ObservedTransaction(views[tracked.transaction_hash], heads, network)
         if observed.block is None:
             _require_reorged(self._chains[tracked.chain_id], tracked)
         _require_logs(tracked, observed, str(payment.escrow_address))

@@ -18,6 +18,7 @@ from payments_core.payments.checkout.options import CheckoutMethod
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.options.methods import METHODS
 from payments_core.payments.options.record import PaymentOption
+from payments_core.payments.receipts.progress import ReceiptProgress
 from payments_core.payments.record import CreatedBy, Intent, Payment
 from payments_core_http.v2.options import direct_views as direct_option_views
 from payments_core_http.v2.options.direct_views import DirectOptionView
@@ -96,6 +97,20 @@ class OptionStateView:
 
 
 @frozen_view
+class ProgressView:
+    """The newest transfer that does not count yet."""
+
+    receiptId: str
+    """The transfer."""
+    confirmations: int
+    """How many blocks are on top of its block."""
+    required: int | None
+    """How many blocks must be on top; null if the chain's own finality decides."""
+    estimatedAt: str | None
+    """When it counts, about; null if nobody knows."""
+
+
+@frozen_view
 class CheckoutStateView:
     """The state of a Payment. The response changes only when the state does."""
 
@@ -109,6 +124,8 @@ class CheckoutStateView:
     refundedAmountAtomic: str
     selectedOptionId: str | None
     options: tuple[OptionStateView, ...]
+    progress: ProgressView | None
+    """The transfer that the Payment waits for; null without one."""
     expiresAt: str
 
 
@@ -186,6 +203,7 @@ def state(known: CheckoutState) -> CheckoutStateView:
         refundedAmountAtomic=str(record.refunded_atomic),
         selectedOptionId=_selected_option_id(record, known.options),
         options=tuple(map(_option_state, known.options)),
+        progress=None if known.progress is None else _progress(known.progress),
         expiresAt=format_iso(record.expires_at_ms),
     )
 
@@ -201,6 +219,16 @@ def exchanged_link(exchanged: ExchangedLink) -> ExchangedLinkView:
         paymentId=exchanged.payment_id,
         clientSecret=exchanged.client_secret,
         expiresAt=format_iso(exchanged.expires_at_ms),
+    )
+
+
+def _progress(known: ReceiptProgress) -> ProgressView:
+    at_ms = known.estimated_at_ms
+    return ProgressView(
+        receiptId=known.receipt_id,
+        confirmations=known.confirmations,
+        required=known.required,
+        estimatedAt=None if at_ms is None else format_iso(at_ms),
     )
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from payments_core.clock import format_iso
 from payments_core.networks import Acceptance, Networks, shipped_networks
 from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.details import PaymentDetails
+from payments_core.payments.receipts.progress import ReceiptProgress
 from payments_core.payments.record import Payment
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.service.world import BASE, World
@@ -67,6 +69,38 @@ def test_a_depth_counts_blocks_on_top() -> None:
     assert shop.now(payment).status == "processing"
     shop.advance(1)
     assert shop.now(payment).status == "executing"
+
+
+def test_events_and_the_state_say_how_far_a_transfer_is() -> None:
+    shop = Shop(Acceptance(depth=2, up_to="10.00"), ANY)
+    payment = shop.payment("5.00")
+    visitor = shop.service.acting_as(shop.system_authority)
+    assert visitor.public_payments.read_state(payment.payment.id).progress is None
+    shop.pay(payment, "5.00")
+    shop.run()
+    (receipt,) = visitor.payments.list_receipts(payment.payment.id).receipts.records
+    said = shop.last_payload(payment.payment.id, "payment.processing")
+    seen_ms = receipt.observed_at_ms
+    assert {name: said[name] for name in ("receiptId", "confirmations", "required")} == {
+        "receiptId": receipt.id,
+        "confirmations": 0,
+        "required": 2,
+    }
+    assert said["estimatedAt"] == format_iso(seen_ms + 2 * 2_000)
+    shop.advance(1)
+    progress = visitor.public_payments.read_state(payment.payment.id).progress
+    assert progress == ReceiptProgress(receipt.id, 1, 2, seen_ms + 4_000)
+    shop.finish()
+    assert visitor.public_payments.read_state(payment.payment.id).progress is None
+
+
+def test_an_authorized_transfer_has_no_progress_before_it_is_sent() -> None:
+    shop = Shop()
+    shop.fund("5.00")
+    shop.authorized("5.00")
+    event = next(one for one in shop.events() if one.name == "payment.processing")
+    assert event.payload["receiptId"] is None
+    assert event.payload["estimatedAt"] is None
 
 
 def test_the_row_is_that_of_the_creation() -> None:

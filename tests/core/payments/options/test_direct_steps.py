@@ -237,7 +237,7 @@ HEADS = Heads(latest=Block(100, "0x64"), final=Block(97, "0x61"))
 
 def test_a_hint_is_looked_for_ever_more_seldom_until_its_time_is_over() -> None:
     now, looks = NOW, 0
-    unknown = ObservedTransaction(None, HEADS, ())
+    unknown = ObservedTransaction(None, HEADS, None)
     while (decision := recheck_hint(a_hint(), unknown, now=now)).next_run_at is not None:
         assert decision.next_run_at - now == max(1_000, now - NOW)
         assert not decision.replaces
@@ -251,7 +251,7 @@ def test_a_hint_is_looked_for_ever_more_seldom_until_its_time_is_over() -> None:
 def test_a_hint_of_a_clock_that_was_ahead_is_not_looked_for_each_second() -> None:
     now, looks = NOW, 0
     hint = a_hint(created_at_ms=NOW + 3 * HOUR, hinted_until_ms=NOW + 3 * HOUR + HINT_TTL_MS)
-    unknown = ObservedTransaction(None, HEADS, ())
+    unknown = ObservedTransaction(None, HEADS, None)
     while (decision := recheck_hint(hint, unknown, now=now)).next_run_at is not None:
         now, looks = decision.next_run_at, looks + 1
     assert looks < 50
@@ -259,12 +259,12 @@ def test_a_hint_of_a_clock_that_was_ahead_is_not_looked_for_each_second() -> Non
 
 def test_a_hint_that_is_in_a_block_and_brings_nothing_is_forgotten_at_once() -> None:
     view = TransactionView("0x1", HEADS.latest, succeeded=True, logs=())
-    decision = recheck_hint(a_hint(), ObservedTransaction(view, HEADS, ()), now=NOW)
+    decision = recheck_hint(a_hint(), ObservedTransaction(view, HEADS, None), now=NOW)
     assert decision.next_run_at is None
     assert len(decision.replaces) == 1
     waiting = TransactionView("0x1", None, succeeded=False, logs=())
     assert (
-        recheck_hint(a_hint(), ObservedTransaction(waiting, HEADS, ()), now=NOW).next_run_at
+        recheck_hint(a_hint(), ObservedTransaction(waiting, HEADS, None), now=NOW).next_run_at
         == NOW + 1_000
     )
 

@@ -21,7 +21,7 @@ from payments_core.payments.receipts.evaluation import (
 )
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from tests.core.examples import ALICE, NOW, USDC, a_receipt
-from tests.shipped import known_tokens
+from tests.shipped import CHAINS
 
 TOKEN, ESCROW = USDC.address, "0x2"
 WANTED = ExpectedTransfer(8453, TOKEN, ESCROW)
@@ -41,9 +41,7 @@ SECOND = attrs.evolve(LOG, position=1, log_index=1, amount_atomic=7)
 def shown(
     block: Block | None, heads: Heads, *logs: TransferLog, succeeded: bool = True
 ) -> ObservedTransaction:
-    return ObservedTransaction(
-        TransactionView("0xh", block, succeeded, logs), heads, known_tokens(8453)
-    )
+    return ObservedTransaction(TransactionView("0xh", block, succeeded, logs), heads, CHAINS[8453])
 
 
 def failed(block: Block, heads: Heads) -> ObservedTransaction:
@@ -52,7 +50,7 @@ def failed(block: Block, heads: Heads) -> ObservedTransaction:
 
 YOUNG, FINAL = BEFORE_IT, BEHIND_IT
 SHOWS: dict[str, ObservedTransaction] = {
-    "nothing": ObservedTransaction(None, FINAL, ()),
+    "nothing": ObservedTransaction(None, FINAL, None),
     "waiting": shown(None, FINAL),
     "young": shown(HERE, YOUNG, LOG),
     "final": shown(HERE, FINAL, LOG),
@@ -288,7 +286,7 @@ def sightings(draw: st.DrawFn) -> ObservedTransaction:
     """Whatever a node may answer, whether or not it agrees with what it said before."""
     heads = draw(st.sampled_from([BEFORE_IT, BEHIND_IT]))
     if draw(st.integers(0, 4)) == 0:
-        return ObservedTransaction(None, heads, ())
+        return ObservedTransaction(None, heads, None)
     succeeded = draw(st.integers(0, 3)) > 0
     logs = draw(st.lists(LOGS, max_size=3)) if succeeded else []
     placed = [attrs.evolve(log, position=place) for place, log in enumerate(logs)]
