@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "serve": "Serve the API, as one process of a deployment.",
     "worker": "Run the jobs of a deployment: webhooks, chains, timers.",
     "admin": "Create apps and keys, and maintain a deployment.",
+    "networks": "List the networks of a deployment, and check their nodes.",
     "doctor": "Check settings, keys, storage, limiter, chains, clock and workers.",
 }
 

@@ -97,6 +97,11 @@ class Node:
         """The node's name in messages; its address may contain a key."""
         return self._client.name
 
+    @property
+    def accepted_batch(self) -> int:
+        """How many calls it takes in one request, as far as that is known."""
+        return self._batch
+
     def __repr__(self) -> str:
         return f"Node({self.name})"
 

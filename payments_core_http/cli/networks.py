@@ -1,0 +1,115 @@
+"""`payments networks`: the networks of a deployment, and what each of their nodes can do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+import click
+
+from payments_core.networks import Acceptance, Network
+from payments_core_http.cli.config_option import report_refusals, with_configuration
+from payments_core_http.cli.doctor import print_finding
+from payments_core_http.deployment.build import build_chains
+from payments_core_http.deployment.chain_checks import check_chain
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.findings import Finding
+from payments_core_http.deployment.networks import build_networks
+from payments_core_http.deployment.node_checks import check_nodes
+from payments_core_http.deployment.secret_mask import SecretMask
+
+_WITH_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON line for each.")
+
+
+@click.group(invoke_without_command=True)
+@_WITH_JSON
+@click.pass_context
+@with_configuration
+def command(configuration: Configuration, context: click.Context, as_json: bool) -> None:
+    """List the networks that are registered and served.
+
+    It asks no node; `payments networks check N` does.
+    """
+    context.obj = configuration
+    if context.invoked_subcommand is not None:
+        return
+    with report_refusals():
+        networks = build_networks(configuration)
+    for network in networks.values():
+        chain = configuration.chains.get(str(network.chain_id))
+        row = _describe(network, 0 if chain is None else len(chain.urls))
+        if as_json:
+            click.echo(json.dumps(row))
+            continue
+        served = f"{row['nodes']} nodes" if row["nodes"] else "not served"
+        kind = ", testnet" if network.is_testnet else ""
+        click.echo(f"{network.chain_id:>9}  {network.name} ({served}{kind})")
+        tokens = (f"{token['symbol']} with {token['decimals']} decimals" for token in row["tokens"])
+        click.echo(f"           {', '.join(tokens)}")
+        for rule in row["acceptance"]:
+            click.echo(f"           {rule['says']}")
+
+
+@command.command("check")
+@click.argument("number", type=click.IntRange(1))
+@_WITH_JSON
+@click.pass_obj
+def check(configuration: Configuration, number: int, as_json: bool) -> None:
+    """Ask each node of a chain for all that the service needs of it.
+
+    The exit code is 1 if a node fails.
+    """
+    hiding = SecretMask.of(configuration)
+    faults = 0
+    with report_refusals():
+        findings = _check_network(configuration, number)
+        for finding in findings:
+            faults += finding.level == "fault"
+            shown = attrs.evolve(finding, says=hiding(finding.says))
+            print_finding(shown, as_json=as_json)
+    if faults:
+        raise click.exceptions.Exit(1)
+
+
+def _check_network(configuration: Configuration, number: int) -> Iterator[Finding]:
+    network = build_networks(configuration).get(number)
+    settings = configuration.chains.get(str(number))
+    chain = (build_chains(configuration) or {}).get(number)
+    if network is None or settings is None or chain is None:
+        raise click.ClickException(f"The configuration has no nodes for it: set chains.{number}.")
+    if all(url.startswith("evm+") for url in settings.urls):
+        yield from check_nodes(number, settings.urls, network)
+    yield from check_chain(number, chain, tokens=network.tokens)
+
+
+def _describe(network: Network, nodes: int) -> dict[str, Any]:
+    return {
+        "chainId": network.chain_id,
+        "name": network.name,
+        "chainType": network.chain_type,
+        "isTestnet": network.is_testnet,
+        "nodes": nodes,
+        "tokens": [
+            {"symbol": token.symbol, "address": token.address, "decimals": token.decimals}
+            for token in network.tokens
+        ],
+        "acceptance": [_describe_row(network, row) for row in network.acceptance],
+        "acceptanceSource": network.acceptance_source,
+    }
+
+
+def _describe_row(network: Network, row: Acceptance) -> Mapping[str, Any]:
+    wait_ms = network.estimate_ms(row, 0)
+    asked = [f"a {row.tag} block"] if row.tag is not None else []
+    asked += [f"{row.depth} blocks on top"] if row.depth else []
+    amount = "any amount" if row.up_to is None else f"up to {row.up_to}"
+    takes = "for an unknown time" if wait_ms is None else f"about {wait_ms / 60_000:.1f} minutes"
+    return {
+        "upTo": row.up_to,
+        "tag": row.tag,
+        "depth": row.depth,
+        "minutes": None if wait_ms is None else round(wait_ms / 60_000, 1),
+        "says": f"{amount}: {' and '.join(asked)}, {takes}",
+    }

@@ -1,0 +1,191 @@
+"""What `payments networks` says of networks and of each node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from click.testing import CliRunner
+
+from payments_core.chains.evm.signers import LocalSigner
+from payments_core.clock import MINUTE
+from payments_core_http.cli.networks import command
+from payments_core_http.deployment.node_checks import check_nodes
+from tests.chains.evm.fake_node import FINAL_DEPTH, FakeChain, FakeNode, Refuse, block_unix_s
+from tests.deployment.settings import PRODUCTION, SANDBOX
+from tests.shipped import CHAINS
+
+BASE = attrs.evolve(CHAINS[8453], finalized_s=2 * FINAL_DEPTH)
+HEIGHT = 40
+
+
+class SoundNode(FakeNode):
+    """A node that can do all that is needed, except what a test takes from it."""
+
+    keeps_blocks = HEIGHT
+    max_log_blocks = 10_000
+    runs_code = True
+
+    def eth_getCode(self, address: str, tag: str) -> str:
+        return "0x"
+
+    def eth_call(self, call: dict[str, str], tag: str) -> str:
+        if "to" not in call:
+            return "0x" + f"{42 if self.runs_code else 0:064x}"
+        if tag != "latest" and int(tag, 16) < self.height - self.keeps_blocks:
+            raise Refuse("missing trie node 00ab")
+        return "0x" + f"{6:064x}"
+
+    def eth_getLogs(self, query: dict[str, Any]) -> list[dict[str, Any]]:
+        if int(query["toBlock"], 16) - int(query["fromBlock"], 16) >= self.max_log_blocks:
+            raise Refuse("query exceeds max block range 10")
+        return super().eth_getLogs(query)
+
+
+@pytest.fixture
+def node() -> Iterator[SoundNode]:
+    chain = FakeChain()
+    while len(chain.blocks) <= HEIGHT:
+        chain.mine()
+    with closing(SoundNode(chain)) as one:
+        yield one
+
+
+def found(node: FakeNode, network: Any = BASE, later_ms: int = 0) -> list[tuple[str, str]]:
+    """What is wrong with the node: the level, and the sentence without its time."""
+    now = block_unix_s(node.height) * 1_000 + later_ms
+    said = check_nodes(8453, [f"evm+{node.url}"], network, now=lambda: now)
+    return [(one.level, one.says) for one in said]
+
+
+def wrong(node: FakeNode, network: Any = BASE, later_ms: int = 0) -> list[tuple[str, str]]:
+    return [(level, says) for level, says in found(node, network, later_ms) if level != "ok"]
+
+
+def test_a_sound_node_passes_every_check_with_its_time(node: SoundNode) -> None:
+    said = found(node)
+    assert [level for level, _ in said] == ["ok"] * 7
+    assert all(says.endswith(" ms)") for _, says in said)
+
+
+def test_a_node_of_another_chain_is_named(node: SoundNode) -> None:
+    ((level, says),) = wrong(node, attrs.evolve(BASE, chain_id=10))
+    assert level == "fault"
+    assert "serves chain 8453, not 10" in says
+
+
+def test_a_pruned_node_is_named_with_its_own_words(node: SoundNode) -> None:
+    node.keeps_blocks = 4
+    ((level, says),) = wrong(node)
+    assert (level, says.partition(":")[0]) == ("fault", "eth_call at the accepted block")
+    assert 'saying "missing trie node 00ab"' in says
+
+
+def test_a_node_that_refuses_ranges_is_a_warning(node: SoundNode) -> None:
+    node.max_log_blocks = 10
+    ((level, says),) = wrong(node)
+    assert (level, says.partition(":")[0]) == ("warning", "eth_getLogs over a range")
+    assert "query exceeds max block range 10" in says
+
+
+def test_a_node_that_calls_everything_final_is_named(node: SoundNode) -> None:
+    ((level, says),) = wrong(node, CHAINS[8453])  # 16 s old, where 20 minutes are usual
+    assert (level, says) == (
+        "fault",
+        "tags: a block of 16 s is called finalized, where 1200 s are usual",
+    )
+
+
+def test_a_node_whose_final_block_is_above_its_latest_is_named(node: SoundNode) -> None:
+    def lie(params: Sequence[Any], result: Any) -> Any:
+        return {**result, "number": hex(HEIGHT + 5)} if params[0] == "finalized" else result
+
+    node.lies["eth_getBlockByNumber"] = lie
+    assert ("fault", "tags: the finalized block is above the latest block") in wrong(node)
+
+
+def test_a_node_without_a_tag_is_named(node: SoundNode) -> None:
+    node.lies["eth_getBlockByNumber"] = lambda params, result: (
+        None if params[0] == "finalized" else result
+    )
+    ((level, says),) = wrong(node)
+    assert level == "fault"
+    assert "has no finalized block" in says
+
+
+def test_a_node_that_stands_is_named(node: SoundNode) -> None:
+    assert ("fault", "follows the chain: the latest block is 11 minutes old") in wrong(
+        node, later_ms=11 * MINUTE
+    )
+
+
+def test_a_node_that_runs_no_code_is_a_warning(node: SoundNode) -> None:
+    node.runs_code = False
+    assert wrong(node) == [("warning", "eth_call without `to`: the code was not run")]
+
+
+def test_a_token_with_other_decimals_is_named(node: SoundNode) -> None:
+    usdc = attrs.evolve(BASE.tokens[0], decimals=18)
+    ((level, says),) = wrong(node, attrs.evolve(BASE, tokens=(usdc,)))
+    assert level == "fault"
+    assert says.endswith("USDC has 18 decimals, the node says 6")
+
+
+def test_a_node_that_takes_no_batches_is_a_warning(node: SoundNode) -> None:
+    node.fault = "no batches 400"
+    assert [level for level, says in wrong(node) if says.startswith("batches: takes 1")] == [
+        "warning"
+    ]
+
+
+# --- The command -------------------------------------------------------------------------------
+
+
+def run(tmp_path: Path, *arguments: str, text: str = "", **environ: str) -> Any:
+    path = tmp_path / "payments.toml"
+    path.write_text(text)
+    return CliRunner().invoke(command, ["--config", str(path), *arguments], env=environ)
+
+
+def test_the_list_says_what_is_served_and_when_a_payment_is_accepted(tmp_path: Path) -> None:
+    text = '[networks.8453]\nacceptance = [{ up_to = "50", depth = 30 }, { tag = "finalized" }]\n'
+    done = run(tmp_path, text=text, **PRODUCTION)
+    assert done.exit_code == 0, done.output
+    assert "     8453  Base (3 nodes)\n           USDC with 6 decimals\n" in done.output
+    assert "up to 50: 30 blocks on top, about 1.0 minutes" in done.output
+    assert "any amount: a finalized block, about 20.0 minutes" in done.output
+    assert "Base Sepolia (not served, testnet)" in done.output
+
+
+def test_the_list_is_data_too(tmp_path: Path) -> None:
+    done = run(tmp_path, "--json", **SANDBOX)
+    rows = [json.loads(line) for line in done.output.splitlines()]
+    assert [row["chainId"] for row in rows][:2] == [1, 8453]
+    assert rows[1]["acceptance"][0]["minutes"] == 20.0
+
+
+def test_a_check_asks_each_node_and_fails_with_one(tmp_path: Path, node: SoundNode) -> None:
+    LocalSigner.open(tmp_path / "key")
+    environ = {
+        **SANDBOX,
+        "PAYMENTS_SIMULATED_CHAINS": "false",
+        "PAYMENTS_CHAINS_8453_URLS": f"evm+{node.url}",
+        "PAYMENTS_CHAINS_8453_SETTINGS_ADMIN": PRODUCTION["PAYMENTS_CHAINS_8453_SETTINGS_ADMIN"],
+        "PAYMENTS_SIGNER_URL": f"file://{tmp_path}/key",
+    }
+    done = run(tmp_path, "check", "8453", "--json", **environ)
+    said = [json.loads(line) for line in done.output.splitlines()]
+    assert done.exit_code == 1  # the blocks of a fake node are years old
+    assert any(one["says"].startswith("batches: 50 calls") for one in said)
+    assert any("has no payments-core factory" in one["says"] for one in said)
+
+
+def test_a_check_of_a_chain_without_nodes_is_refused(tmp_path: Path) -> None:
+    done = run(tmp_path, "check", "10", **SANDBOX)
+    assert done.exit_code == 1
+    assert "set chains.10" in done.output
