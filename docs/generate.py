@@ -49,12 +49,12 @@ from payments_core.limiters.policies import RULES as RATE_POLICIES
 from payments_core.onramps.lifecycle import BANK_TRANSACTION
 from payments_core.payments.disputes.lifecycle import DISPUTE, PAYMENT_SESSION_STATUSES
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.mandates.lifecycle import MANDATE
 from payments_core.payments.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.payouts.lifecycle import PAYOUT
 from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunds.lifecycle import REFUND
+from payments_core.payments.transitions import PAYMENT
 from payments_core.tenants.record import STORAGE_LIMIT_BYTES
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from payments_core_http.dashboard import routes as dashboard

@@ -111,11 +111,13 @@ def _parts() -> Iterator[str]:
         " webhooks need only [`payments_core.webhooks`](../how-to/receive-webhooks.md)."
     )
     yield (
-        "- An `Instant` is an integer: milliseconds since 1970, in UTC. Names that end in `_ms` and"
-        " `_s` are durations in milliseconds and in seconds, those in `_bps` hundredths of a"
-        " percent.\n"
-        '- Amounts that callers give are decimal text, such as `"25.00"`. Amounts in records are'
-        " `Atomic` or end in `_atomic`: integers that count the asset's smallest unit.\n"
+        "- An `Instant` is an integer: milliseconds since 1970, in UTC. A record has"
+        " `created_at_ms`, and shows it as `created_at`, an aware datetime; times that callers give"
+        " are aware datetimes. Other names in `_ms` and `_s` are durations in milliseconds and in"
+        " seconds, those in `_bps` hundredths of a percent.\n"
+        '- Amounts that callers give are decimal text, such as `"25.00"`. In records they end in'
+        " `_atomic`: integers that count the asset's smallest unit. `amount` without the unit is"
+        " the decimal text.\n"
         "- While the storage is unavailable, operations that write raise `Unavailable`, and those"
         " that read `StorageUnavailable`. An operation raises"
         " `InsufficientPermissions` or `EntitlementRequired` if the authority does not allow it."

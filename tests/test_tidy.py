@@ -195,7 +195,7 @@ LONGER: dict[str, str] = {
     "payments_core_http/client/operations.py: payment_settings_replace": "printed from the same",
     "payments_core_http/client/operations.py": "printed from the OpenAPI document",
     "payments_core/parts.py: __init__": "a table: one part after the other",
-    "payments_core/payments/machine.py": "a table: one row per transition",
+    "payments_core/payments/transitions.py": "a table: one row per transition",
 }
 
 

@@ -19,10 +19,10 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
 from payments_core.payments import lifecycle
-from payments_core.payments.machine import OPEN
 from payments_core.payments.option_cleanup import close_open_options
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import OPEN
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 from payments_core.storage.reads import Get

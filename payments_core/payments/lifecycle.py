@@ -1,4 +1,4 @@
-"""The pure steps of a Payment through its table of states (`machine.py`).
+"""The pure steps of a Payment through its table of states (`transitions.py`).
 
 Each function takes a Payment and returns a Step: the Payment after it, its events, and the journal
 entries of its movements.
@@ -17,12 +17,12 @@ from payments_core.money import Atomic
 from payments_core.payments.events import build_event, describe_progress
 from payments_core.payments.journal.posting import post
 from payments_core.payments.journal.record import EntryCause
-from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT
 from payments_core.payments.payer_totals import add_payment_from
 from payments_core.payments.receipts.progress import ReceiptProgress
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
 from payments_core.payments.timeline import REPEAT_REASONS, append_entry, append_note
+from payments_core.payments.transitions import CLOSED_EMPTY, OPEN, PAYMENT
 
 MAX_PENDING_TRANSFERS = 100
 """The maximum number of pending transfers that are waited for; more dust delays nothing."""

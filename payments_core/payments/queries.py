@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from payments_core.engine.state_machine import describe_states
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import PAYMENT
 from payments_core.storage.newest import find_newest
 from payments_core.storage.port import Page, Position, Snapshot, Where
 from payments_core.storage.records import Value

@@ -16,8 +16,8 @@ from payments_core.errors import InvalidState
 from payments_core.money import format_amount
 from payments_core.payments.checkout.checkout import Checkout, CheckoutPage
 from payments_core.payments.links import environment_of
-from payments_core.payments.machine import OPEN
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import OPEN
 from payments_core.sandbox.operations import MAX_SANDBOX_REORG_DEPTH, Sandbox
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.operations import Tenants

@@ -12,10 +12,10 @@ from payments_core.engine.identifiers import is_identifier
 from payments_core.errors import PaymentsError, ValidationFailed
 from payments_core.payments import lifecycle
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import Payment
 from payments_core.payments.refunding.operations import NewRefund, PlannedRefund
 from payments_core.payments.timeline import with_notes
+from payments_core.payments.transitions import PAYMENT
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,

@@ -13,9 +13,9 @@ from payments_core.engine.events import CATALOGUE, EventType
 from payments_core.onramps.lifecycle import BANK_TRANSACTION
 from payments_core.payments.disputes.record import DisputeStatus
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import CreatedBy
 from payments_core.payments.refunds.lifecycle import REFUND
+from payments_core.payments.transitions import PAYMENT
 from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.example_values import example_id
 from payments_core_http.openapi.examples import make_example

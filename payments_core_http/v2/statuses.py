@@ -10,13 +10,13 @@ from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.engine.state_machine import StateMachine, describe_states
 from payments_core.misdirected.lifecycle import SENDING_BACK
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.payouts.lifecycle import PAYOUT
 from payments_core.payments.queries import PaymentStatus as PaymentStatus
 from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunding.reconciliation_rules import ReconciliationAction
 from payments_core.payments.refunds.lifecycle import REFUND
+from payments_core.payments.transitions import PAYMENT
 
 
 def _labels(machine: StateMachine) -> Meta:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from payments_core import PaymentsService
-from payments_core.payments.machine import PAYMENT
+from payments_core.payments.transitions import PAYMENT
 from payments_core_http.client import verify_webhook
 from payments_core_http.testing import CapturedEvents, PaymentsSandbox, SandboxTime
 from payments_core_http.testing.sandbox import _STATUSES

@@ -42,7 +42,6 @@ from payments_core.payments.details import (
     sum_pending_amount,
 )
 from payments_core.payments.lifecycle import require_payable
-from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle, submissions
 from payments_core.payments.options.creation import new_public_option, offers_same
 from payments_core.payments.options.limits import require_option_capacity
@@ -57,6 +56,7 @@ from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
 from payments_core.payments.tracking.attribution import HINT_TTL_MS
+from payments_core.payments.transitions import OPEN
 from payments_core.storage.damaged_records import lock_readable
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from payments_core.clock import Instant
-from payments_core.payments.machine import CLOSED_EMPTY, OPEN
 from payments_core.payments.options.methods import METHODS
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import CLOSED_EMPTY, OPEN
 
 Stage = Literal[
     "waiting",

@@ -20,10 +20,10 @@ from payments_core.errors import (
 )
 from payments_core.evolve import evolve
 from payments_core.money import Atomic
-from payments_core.payments.machine import OPEN
 from payments_core.payments.options.methods import METHODS
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import OPEN
 
 ACTION_TTL_MS = 300 * SECOND
 

@@ -37,7 +37,6 @@ from payments_core.payments.details import (
 )
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.lifecycle import require_payable
-from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle
 from payments_core.payments.options.creation import new_vault_option
 from payments_core.payments.options.limits import require_option_capacity
@@ -47,6 +46,7 @@ from payments_core.payments.paying.selection import (
     supersede_selected,
 )
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import OPEN
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.reads import Get

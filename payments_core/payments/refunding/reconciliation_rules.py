@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, get_args
 
 from payments_core.errors import InvalidState, ReconciliationActionNotAllowed
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.plans import (
     Refundable,
@@ -15,6 +14,7 @@ from payments_core.payments.refunds.plans import (
     plan_unpaid_payout,
 )
 from payments_core.payments.refunds.record import PENDING, Refund
+from payments_core.payments.transitions import PAYMENT
 
 ReconciliationAction = Literal[
     "accept", "refund", "refund_excess", "retry_execution", "write_off", "return_misdirected"

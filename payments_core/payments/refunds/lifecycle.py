@@ -9,9 +9,9 @@ from payments_core.engine.events import NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.evolve import evolve
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
+from payments_core.payments.transitions import PAYMENT
 
 REFUND = StateMachine(
     "refund",

@@ -13,7 +13,6 @@ from payments_core.clock import MINUTE, Instant
 from payments_core.engine.decision import Decision
 from payments_core.evolve import evolve
 from payments_core.payments.details import lock_option
-from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle
 from payments_core.payments.options.lifecycle import is_open
 from payments_core.payments.options.record import PaymentOption
@@ -21,6 +20,7 @@ from payments_core.payments.options.submissions import has_submitted
 from payments_core.payments.receipts.evaluation import Evaluation, ObservedTransaction
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import OPEN
 from payments_core.storage.damaged_records import lock_readable
 from payments_core.storage.port import Transaction
 

@@ -10,11 +10,11 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.payments.details import lock_vault_option
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.machine import OPEN
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import OPEN
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import R
 

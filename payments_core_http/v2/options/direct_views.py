@@ -10,8 +10,8 @@ from typing import Literal
 from payments_core.clock import format_iso
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.fees import deduct_fee
-from payments_core.payments.machine import OPEN
 from payments_core.payments.options.lifecycle import OPTION, is_open
+from payments_core.payments.transitions import OPEN
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.options.views import ChainAmount, ReceiptView, TokenAmount
 from payments_core_http.v2.statuses import OptionStatus, SelectionStatus

@@ -19,11 +19,11 @@ from payments_core.networks import Asset
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.fees import deduct_fee
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.machine import OPEN
 from payments_core.payments.options.lifecycle import OPTION
 from payments_core.payments.options.record import PaymentOption as StoredOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import OPEN
 from payments_core_http.v2.statuses import (
     FundingStatus,
     OptionStatus,

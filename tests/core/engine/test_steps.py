@@ -25,12 +25,12 @@ from payments_core.payments.disputes import lifecycle as disputes
 from payments_core.payments.disputes.lifecycle import PaymentSession
 from payments_core.payments.disputes.record import Dispute
 from payments_core.payments.funding import lifecycle as funding
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.mandates import lifecycle as mandates
 from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.receipts import lifecycle as receipts
 from payments_core.payments.refunds import lifecycle as refunds
+from payments_core.payments.transitions import PAYMENT
 from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority
 from payments_core.tenants.record import Environment
 from tests.core import tables

@@ -19,10 +19,10 @@ from payments_core.legacy.transactions.translation import (
 )
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core.payments.refunds.record import Refund
+from payments_core.payments.transitions import PAYMENT
 
 MACHINES: dict[type[Origin], StateMachine] = {
     Payment: PAYMENT,

@@ -23,10 +23,10 @@ from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.expiry import EXPIRE_PAYMENT, PaymentExpiry
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.refunding import reconciliation as reconciling
 from payments_core.payments.sends import NewSend
+from payments_core.payments.transitions import PAYMENT
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import ClaimedJob
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT

@@ -9,8 +9,8 @@ import pytest
 
 from payments_core.engine.events import CATALOGUE, MAX_PAYLOAD_BYTES, EventType
 from payments_core.payments.events import build_event
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import CreatedBy, Intent, Payment
+from payments_core.payments.transitions import PAYMENT
 from payments_core.validation.metadata import MAX_BYTES, validate_metadata
 from tests.core.examples import a_payment
 

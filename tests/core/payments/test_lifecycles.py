@@ -17,10 +17,10 @@ from payments_core.errors import (
     PaymentsError,
 )
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.payer_totals import MAX_PAYERS
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
 from payments_core.payments.timeline import MAX_NOTES, MAX_TIMELINE_ENTRIES, with_notes
+from payments_core.payments.transitions import PAYMENT
 from tests.core.examples import (
     ALICE,
     ARRIVED,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.timeline import MAX_TIMELINE_ENTRIES
+from payments_core.payments.transitions import PAYMENT
 from tests.core.examples import (
     BOB,
     NOW,

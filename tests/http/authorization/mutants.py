@@ -286,7 +286,7 @@ MUTANTS = (
         (
             _edit(
                 VaultOptions._get_own,
-                "item.option.payer_account_id != authority.account_id",
+                "option.payer_account_id != authority.account_id",
                 "False",
             ),
         ),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from payments_core.clock import DAY, HOUR, MINUTE
-from payments_core.payments.machine import PAYMENT
+from payments_core.payments.transitions import PAYMENT
 from payments_core.storage.memory.transaction import MemorySnapshot
 from payments_core.webhooks.lifecycle import DELIVERY
 from payments_core_http.dashboard import activity

@@ -11,11 +11,11 @@ import pytest
 from msgspec import UNSET
 
 from payments_core.errors import NotFound
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.refunding.reconciliation_rules import RECONCILIATION_ACTIONS
 from payments_core.payments.refunds.lifecycle import REFUND
+from payments_core.payments.transitions import PAYMENT
 from payments_core.storage.memory.transaction import MemorySnapshot
 from payments_core.tenants.record import PRODUCTS
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from payments_core.chains.simulated.records import SimulatedTransaction
 from payments_core.clock import Instant
-from payments_core.payments.machine import OPEN
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import OPEN
 from payments_core.storage.port import SIMULATED
 from tests.service.model.index import Wrong
 from tests.service.model.mirror import Commit

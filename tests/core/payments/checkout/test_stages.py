@@ -16,9 +16,9 @@ from payments_core.payments.checkout.stages import (
     list_notices,
 )
 from payments_core.payments.journal.record import JournalBalances
-from payments_core.payments.machine import OPEN, PAYMENT
 from payments_core.payments.options.methods import METHODS, Method
 from payments_core.payments.record import Destination, Payment
+from payments_core.payments.transitions import OPEN, PAYMENT
 
 END = 1_000_000
 LABELS = ("underpaid", "late", "overpaid", "duplicate", "reorged", "execution_failed", "returned")

@@ -14,7 +14,7 @@ from payments_core.payments.disputes.lifecycle import (
     PaymentSessionStatus,
 )
 from payments_core.payments.disputes.record import Dispute
-from payments_core.payments.machine import PAYMENT
+from payments_core.payments.transitions import PAYMENT
 from tests.core.examples import NOW, a_payment
 
 # As the contract writes them (§6 "Sessions and disputes").

@@ -6,10 +6,10 @@ import attrs
 import pytest
 
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.refunds.lifecycle import REFUND, apply_trigger, create, payment_trigger
 from payments_core.payments.refunds.plans import FUNDS_IN_ESCROW, FUNDS_PAID_OUT
 from payments_core.payments.refunds.record import PENDING
+from payments_core.payments.transitions import PAYMENT
 from tests.core.examples import (
     ALICE,
     BOB,
