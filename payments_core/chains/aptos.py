@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -36,8 +36,8 @@ from payments_core.chains.port import (
     Heads,
     UnsupportedByChain,
 )
-from payments_core.chains.read_only import ReadOnlyChain
-from payments_core.networks import ChainType
+from payments_core.chains.read_only import ReadOnlyChain, require_one_node
+from payments_core.networks import ChainType, Network
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_637
 MAINNET_NETWORK = 1
@@ -156,6 +156,21 @@ class AptosChain(ReadOnlyChain):
             text = f"{self._client.name}: answered with status {status}"
             raise ChainUnavailable(add_words(text, self._words.read_body(raw)))
         return parse_json(raw)
+
+
+def open_chain(
+    chain_id: int,
+    urls: Sequence[str],
+    *,
+    signer: object = None,
+    settings: Mapping[str, str],
+    network: Network | None = None,
+) -> AptosChain:
+    """What `payments_core.chains.loader` calls for `aptos+https://…`. Raises ValueError.
+
+    Nothing is signed on Aptos, so no signer is used.
+    """
+    return AptosChain(require_one_node("Aptos", urls, settings), chain_id=chain_id)
 
 
 def _parse_holder(given: str) -> str:

@@ -72,3 +72,15 @@ class ReadOnlyChain:
 
     def _raise_unsupported(self, why: str) -> NoReturn:
         raise UnsupportedByChain(why.format(self.name))
+
+
+def require_one_node(name: str, urls: Sequence[str], settings: Mapping[str, str]) -> str:
+    """The URL of the only node of a chain that is read. Raises ValueError.
+
+    It is trusted, so several would promise an agreement that nobody checks.
+    """
+    if len(urls) != 1:
+        raise ValueError(f"{name} is read from one node, which is trusted: give one URL")
+    if settings:
+        raise ValueError(f"unknown setting {sorted(settings)[0]}: {name} has none")
+    return urls[0]

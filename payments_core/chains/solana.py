@@ -10,7 +10,7 @@ number of our own, which no EVM chain has: 9 · 10^15, and Solana's coin type by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from payments_core.addresses import decode_base58
 from payments_core.chains.evm.rpc import Node, Refusal, RpcCall
@@ -31,8 +31,8 @@ from payments_core.chains.port import (
     FinalBalances,
     Heads,
 )
-from payments_core.chains.read_only import ReadOnlyChain
-from payments_core.networks import ChainType
+from payments_core.chains.read_only import ReadOnlyChain, require_one_node
+from payments_core.networks import ChainType, Network
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_501
 MAINNET_GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"
@@ -158,6 +158,21 @@ class SolanaChain(ReadOnlyChain):
         calls = [RpcCall("getBlock", (slot, {**how, **_WITHOUT_CONTENT})) for slot, how in wanted]
         answers = self._node.batch(calls)
         return [None if isinstance(raw, Refusal) else parse_json(raw) for raw in answers]
+
+
+def open_chain(
+    chain_id: int,
+    urls: Sequence[str],
+    *,
+    signer: object = None,
+    settings: Mapping[str, str],
+    network: Network | None = None,
+) -> SolanaChain:
+    """What `payments_core.chains.loader` calls for `solana+https://…`. Raises ValueError.
+
+    Nothing is signed on Solana, so no signer is used.
+    """
+    return SolanaChain(require_one_node("Solana", urls, settings), chain_id=chain_id)
 
 
 def _parse_block(slot: int, answer: object) -> Block:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from payments_core.chains.aptos import MAINNET_CHAIN_ID, AptosChain
 from payments_core.chains.http.client import RequestLimits
+from payments_core.chains.loader import open_chain
 from payments_core.chains.port import (
     AddressSpec,
     Block,
@@ -291,3 +292,8 @@ def test_what_it_cannot_do_it_says_in_a_sentence() -> None:
     ):
         with pytest.raises(UnsupportedByChain, match=r"Aptos|EVM"):
             ask()
+
+
+def test_a_node_in_the_configuration_opens_it() -> None:
+    opened = open_chain(MAINNET_CHAIN_ID, ["aptos+https://node.example/v1"])
+    assert (opened.chain_type, opened.chain_id) == ("aptos", MAINNET_CHAIN_ID)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payments_core.chains.http.client import RequestLimits
+from payments_core.chains.loader import open_chain
 from payments_core.chains.port import (
     AddressSpec,
     Block,
@@ -413,3 +414,20 @@ def test_what_it_cannot_do_it_says_in_a_sentence() -> None:
     ):
         with pytest.raises(UnsupportedByChain, match=r"Solana|EVM"):
             ask()
+
+
+def test_a_node_in_the_configuration_opens_it() -> None:
+    opened = open_chain(MAINNET_CHAIN_ID, ["solana+https://node.example"])
+    assert (opened.chain_type, opened.chain_id) == ("solana", MAINNET_CHAIN_ID)
+
+
+@pytest.mark.parametrize(
+    ("urls", "own", "said"),
+    [
+        (["solana+https://a.example", "solana+https://b.example"], {}, "give one URL"),
+        (["solana+https://a.example"], {"admin": "0x1"}, "unknown setting admin"),
+    ],
+)
+def test_more_than_a_node_is_refused(urls: list[str], own: dict[str, str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        open_chain(MAINNET_CHAIN_ID, urls, settings=own)

@@ -75,7 +75,9 @@ def test_nodes_of_two_adapters_are_refused() -> None:
 
 
 def test_an_adapter_that_is_not_installed_is_named() -> None:
-    with pytest.raises(UnknownAdapter, match="no chain adapter for 'tvm'; installed: evm"):
+    with pytest.raises(
+        UnknownAdapter, match="no chain adapter for 'tvm'; installed: aptos, evm, solana"
+    ):
         open_chain(8453, ["tvm+https://a.example/hidden"])
     with pytest.raises(UnknownAdapter, match="no signer for 'kms'; installed: file"):
         open_signer("kms://hidden")
