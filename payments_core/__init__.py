@@ -110,7 +110,15 @@ if TYPE_CHECKING:
     )
     from payments_core.misdirected.record import SentBack
     from payments_core.money import Money
-    from payments_core.networks import Asset
+    from payments_core.networks import (
+        Acceptance,
+        Asset,
+        FeePolicy,
+        NativeCurrency,
+        Network,
+        Networks,
+        shipped_networks,
+    )
     from payments_core.payment_settings.record import (
         AllowedWallet,
         Branding,
@@ -136,6 +144,7 @@ if TYPE_CHECKING:
     from payments_core.payments.mandates.record import Mandate
     from payments_core.payments.operations import NewPayment, ReceiptsWithJournal
     from payments_core.payments.options.record import PaymentOption, Submission
+    from payments_core.payments.receipts.progress import ReceiptProgress
     from payments_core.payments.receipts.record import Receipt
     from payments_core.payments.record import (
         DecisionNote,
@@ -200,12 +209,13 @@ __all__ = [
     "CapabilityActivation", "ActivatedCapability", "BankAccount", "BankAccountRequirements",
     "FieldRequirement", "PostalAddress", "Vault", "Policy",
     "YieldSettings", "Holding", "VaultPolicy", "ProvisionedVault", "VaultYield", "Asset",
+    "Acceptance", "FeePolicy", "NativeCurrency", "Network", "Networks", "shipped_networks",
     "Money", "Deposit", "DepositAddress", "IssuedAddress", "DepositCheck", "PaymentDetails",
     "OptionDetails", "Payment", "Destination", "Source", "PayerTotal",
     "PaymentRoute", "TimelineEntry", "DecisionNote", "Reconciliation", "JournalBalances",
     "JournalEntry", "ReceiptsWithJournal", "QuoteDetails", "Quote",
-    "Receipt", "SentBack", "PaymentOption", "Submission", "FundingOperation", "Refund",
-    "Payout",
+    "Receipt", "ReceiptProgress", "SentBack", "PaymentOption", "Submission", "FundingOperation",
+    "Refund", "Payout",
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
     "Delivery", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
@@ -251,7 +261,9 @@ _MODULES = {
     ),
     "payments_core.accounts.vaults.yields": "VaultYield",
     "payments_core.accounts.verification.record": "Verification",
-    "payments_core.networks": "Asset",
+    "payments_core.networks": (
+        "Acceptance Asset FeePolicy NativeCurrency Network Networks shipped_networks"
+    ),
     "payments_core.banks.port": "PostalAddress",
     "payments_core.credentials.keyring": "KeyRing WeakKeyRing",
     "payments_core.credentials.tokens": "Claims",
@@ -293,6 +305,7 @@ _MODULES = {
     "payments_core.payments.mandates.record": "Mandate",
     "payments_core.payments.operations": "NewPayment ReceiptsWithJournal",
     "payments_core.payments.options.record": "PaymentOption Submission",
+    "payments_core.payments.receipts.progress": "ReceiptProgress",
     "payments_core.payments.receipts.record": "Receipt",
     "payments_core.payments.record": (
         "DecisionNote Destination PayerTotal Payment PaymentRoute Payout Reconciliation Source "

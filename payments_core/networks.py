@@ -281,6 +281,11 @@ class Networks(Mapping[int, Network]):
         network = self._by_id.get(token.chain_id)
         return network is not None and token in network.tokens
 
+    def choose_acceptance(self, asset: Asset, amount_atomic: int) -> Acceptance | None:
+        """See Network. Raises UnsupportedChain."""
+        network = self.find_network(asset.chain_id)
+        return network.choose_acceptance(amount_atomic, asset.decimals)
+
     def identify_token(self, chain_id: int, address: str) -> Asset | None:
         """The noticed token at an address, which may be of the watch list; None for any other."""
         return next((one for one in self.list_tokens(chain_id) if one.address == address), None)

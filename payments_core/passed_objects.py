@@ -12,7 +12,7 @@ from typing import Any
 from payments_core.accounts.verification.port import KycProvider
 from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
-from payments_core.chains.loader import BeginsOnSight, Checkable, ReportsGas
+from payments_core.chains.loader import BeginsOnSight, Checkable, ChecksNodes, ReportsGas
 from payments_core.chains.port import Chain, HasContracts, ReadsCode
 from payments_core.chains.role_modules import ModuleChain
 from payments_core.chains.token_balances import ReadsTokenBalances
@@ -55,6 +55,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
         Checkable,
         BeginsOnSight,
         ReportsGas,
+        ChecksNodes,
         HasContracts,
         ReadsCode,
         ReadsTokenBalances,

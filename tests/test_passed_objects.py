@@ -176,6 +176,7 @@ NOT_CALLED = {
     "throttle": "our own class",
     "routes": "our own rows",
     "waits": "our own server's",
+    "networks": "our own class",
 }
 
 

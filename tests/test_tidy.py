@@ -128,6 +128,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/chains/aptos.py": {"time"},  # monotonic: how long an operation takes
     "payments_core/chains/http/client.py": {"time"},  # monotonic, as in the next three
     "payments_core/chains/evm/rpc.py": {"time"},
+    "payments_core/chains/evm/node_checks.py": {"time"},  # how long an answer takes
     "payments_core/chains/evm/quorum.py": {"threading", "time"},
     "payments_core/chains/shared_read.py": {"threading", "time"},  # monotonic: an answer's age
     "payments_core/chains/outbox/sending.py": {"time"},  # monotonic: how long a batch takes
@@ -194,6 +195,7 @@ LONGER: dict[str, str] = {
     "payments_core_http/client/codes.py": "printed from the OpenAPI document",
     "payments_core_http/client/operations.py: payment_settings_replace": "printed from the same",
     "payments_core_http/client/operations.py": "printed from the OpenAPI document",
+    "payments_core/engine/events.py": "a table: one row per event, one per field",
     "payments_core/parts.py: __init__": "a table: one part after the other",
     "payments_core/payments/transitions.py": "a table: one row per transition",
 }

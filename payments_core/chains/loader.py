@@ -9,12 +9,15 @@ it has one, and every answer verify that they are the right ones.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
+
+import attrs
 
 from payments_core.adapters import load_adapter, require_port, scheme_of
 from payments_core.chains.port import Chain, Heads
 from payments_core.chains.rotated_signer import OperatorSigner
+from payments_core.clock import Instant
 from payments_core.networks import Network
 
 GROUP = "payments_core.chains"
@@ -47,6 +50,28 @@ class ReportsGas(Protocol):
 
         Those that have signed in this process are counted too. Raises ChainUnavailable.
         """
+
+
+@attrs.frozen
+class NodeCheck:
+    """What was found of one node, by its name. `remedy` is empty if it is all right.
+
+    Without `is_fault` the service works with such a node, but more slowly or not for everything.
+    """
+
+    node: str
+    is_right: bool
+    says: str
+    remedy: str = ""
+    is_fault: bool = True
+
+
+@runtime_checkable
+class ChecksNodes(Protocol):
+    """A chain that can say of each of its nodes what it can do."""
+
+    def check_nodes(self, now: Instant) -> Iterator[NodeCheck]:
+        """Every finding, as it is made; one node after the other."""
 
 
 def open_chain(

@@ -206,10 +206,9 @@ class Payments:
             paid = payee(tx, terms)
             chain = self._destinations.require_chain(paid.asset)
             methods = terms.allowed_methods if new.allowed_methods is None else new.allowed_methods
-            network = self._networks.find_network(paid.asset.chain_id)
             draft = evolve(
                 draft_payment(authority, paid, new, id_sequence, now=now),
-                early_acceptance=network.choose_acceptance(paid.amount_atomic, paid.asset.decimals),
+                early_acceptance=self._networks.choose_acceptance(paid.asset, paid.amount_atomic),
                 **terms.freeze_for_payment(
                     paid.asset.chain_id, now=now, expires_in_s=new.expires_in_s
                 ),

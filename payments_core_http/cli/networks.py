@@ -9,15 +9,16 @@ from typing import Any
 import attrs
 import click
 
+from payments_core.chains.loader import ChecksNodes
+from payments_core.clock import SystemClock
 from payments_core.networks import Acceptance, Network
 from payments_core_http.cli.config_option import report_refusals, with_configuration
 from payments_core_http.cli.doctor import print_finding
 from payments_core_http.deployment.build import build_chains
 from payments_core_http.deployment.chain_checks import check_chain
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.findings import Finding
+from payments_core_http.deployment.findings import Finding, Level
 from payments_core_http.deployment.networks import build_networks
-from payments_core_http.deployment.node_checks import check_nodes
 from payments_core_http.deployment.secret_mask import SecretMask
 
 _WITH_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON line for each.")
@@ -75,12 +76,13 @@ def check(configuration: Configuration, number: int, as_json: bool) -> None:
 
 def _check_network(configuration: Configuration, number: int) -> Iterator[Finding]:
     network = build_networks(configuration).get(number)
-    settings = configuration.chains.get(str(number))
     chain = (build_chains(configuration) or {}).get(number)
-    if network is None or settings is None or chain is None:
+    if network is None or chain is None:
         raise click.ClickException(f"The configuration has no nodes for it: set chains.{number}.")
-    if all(url.startswith("evm+") for url in settings.urls):
-        yield from check_nodes(number, settings.urls, network)
+    if isinstance(chain, ChecksNodes):
+        for one in chain.check_nodes(SystemClock().now()):
+            level: Level = "ok" if one.is_right else "fault" if one.is_fault else "warning"
+            yield Finding(f"chain {number}, node {one.node}", level, one.says, one.remedy)
     yield from check_chain(number, chain, tokens=network.tokens)
 
 

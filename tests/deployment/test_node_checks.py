@@ -12,10 +12,11 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
+from payments_core.chains.evm.node_checks import check_node
+from payments_core.chains.evm.rpc import Node
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.clock import MINUTE
 from payments_core_http.cli.networks import command
-from payments_core_http.deployment.node_checks import check_nodes
 from tests.chains.evm.fake_node import FINAL_DEPTH, FakeChain, FakeNode, Refuse, block_unix_s
 from tests.deployment.settings import PRODUCTION, SANDBOX
 from tests.shipped import CHAINS
@@ -59,8 +60,10 @@ def node() -> Iterator[SoundNode]:
 def found(node: FakeNode, network: Any = BASE, later_ms: int = 0) -> list[tuple[str, str]]:
     """What is wrong with the node: the level, and the sentence without its time."""
     now = block_unix_s(node.height) * 1_000 + later_ms
-    said = check_nodes(8453, [f"evm+{node.url}"], network, now=lambda: now)
-    return [(one.level, one.says) for one in said]
+    with closing(Node(node.url)) as asked:
+        said = list(check_node(asked, network, now))
+    levels = ["ok" if one.is_right else "fault" if one.is_fault else "warning" for one in said]
+    return [(level, one.says) for level, one in zip(levels, said, strict=True)]
 
 
 def wrong(node: FakeNode, network: Any = BASE, later_ms: int = 0) -> list[tuple[str, str]]:

@@ -165,7 +165,7 @@ class Silent(SimulatedChain):
     def heads(self):
         raise ChainUnavailable("no node answers")
 
-def opened(chain_id, urls, *, signer, settings):
+def opened(chain_id, urls, *, signer, settings, network):
     return Silent(chain_id)
 
 class Unused:
@@ -221,7 +221,7 @@ class Hanging(SimulatedChain):
             raise ChainUnavailable("no node answers")
         threading.Event().wait()
 
-def opened(chain_id, urls, *, signer, settings):
+def opened(chain_id, urls, *, signer, settings, network):
     return Hanging(chain_id)
 
 class Unused:

@@ -7,7 +7,7 @@ from logs. Two more calls put a user's role module in place.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -24,6 +24,7 @@ from payments_core.chains.evm.fees import (
     gas_limit,
     initial_fees,
 )
+from payments_core.chains.evm.node_checks import check_node, require_decimals
 from payments_core.chains.evm.quorum import (
     CHAIN_ID,
     NodeLagging,
@@ -48,6 +49,7 @@ from payments_core.chains.evm.transactions import (
     decode_signed,
     signing_hash,
 )
+from payments_core.chains.loader import NodeCheck
 from payments_core.chains.port import (
     AddressSpec,
     ChainMismatch,
@@ -59,14 +61,11 @@ from payments_core.chains.port import (
 )
 from payments_core.chains.role_modules import AvatarCall, ModuleState
 from payments_core.chains.rotated_signer import OperatorSigner, RotatedSigner, find_signer
-from payments_core.clock import MINUTE, SECOND
+from payments_core.clock import MINUTE, SECOND, Instant
 from payments_core.evolve import evolve
 from payments_core.extras import require_packages
 from payments_core.networks import Network, shipped_networks
 from payments_core.plain_calls import require_plain_methods
-
-_DECIMALS = "0x313ce567"
-"""The selector of `decimals()`."""
 
 
 @attrs.frozen
@@ -133,25 +132,12 @@ class EvmChain(EvmReader):
                 f"chain {self.chain_id} has no payments-core factory at {factory}; "
                 "see docs/how-to/keys.md"
             )
-        self._check_tokens()
+        require_decimals(self._endpoints, self._network)
 
-    def _check_tokens(self) -> None:
-        """Raise ChainMismatch if the contract of a token contradicts its registered decimals."""
-        tokens = self._network.tokens
-        asked = [
-            RpcCall("eth_call", ({"to": token.address, "data": _DECIMALS}, "latest"))
-            for token in tokens
-        ]
-
-        def ask(session: NodeSession) -> tuple[bytes, ...]:
-            return tuple(map(answers.parse_data, session.call_all(asked)))
-
-        for token, raw in zip(tokens, self._endpoints.query_agreed(ask), strict=True):
-            where = f"chain {self.chain_id}: {token.symbol} at {token.address}"
-            if not raw:
-                raise ChainMismatch(f"{where} is not a contract")
-            if len(raw) != 32 or int.from_bytes(raw, "big") != token.decimals:
-                raise ChainMismatch(f"{where} does not have {token.decimals} decimals")
+    def check_nodes(self, now: Instant) -> Iterator[NodeCheck]:
+        """See ChecksNodes."""
+        for node in self._endpoints.nodes:
+            yield from check_node(node, self._network, now)
 
     # Writing.
 

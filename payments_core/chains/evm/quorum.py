@@ -147,6 +147,11 @@ class NodeQuorum:
         self._ask_s = ask_s
         self._endpoints = [_QuorumNode(Node(url, limits=limits), chain_id, clock) for url in urls]
 
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes, in the order of their URLs."""
+        return tuple(endpoint.node for endpoint in self._endpoints)
+
     def check(self) -> None:
         """Ask every reachable node which chain it serves. Raises ChainMismatch.
 

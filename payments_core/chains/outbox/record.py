@@ -208,9 +208,8 @@ class Sender(Record):
 class TransferOutcome:
     """The outcome of a transfer: without a reason, it succeeded.
 
-    `height` was final at the look, `block_number` is the transfer's block and `hash` the one
-    of its transactions there, `reorgs` how often it had been undone until then, and
-    `scanned_height` how far the chain had been scanned.
+    `height` was final at the look, `block_number` and `hash` are of the transaction that is there,
+    `reorgs` is how often it had been undone, `scanned_height` how far the chain had been scanned.
     """
 
     reason: Reason | None
@@ -228,8 +227,7 @@ class TransferOutcome:
 
 @attrs.frozen
 class TransferToWatch:
-    """A transfer that its owner waits for, until it is final, or succeeded in an earlier block that
-    the owner accepts; that block has at least `confirmations` on top of it."""
+    """A transfer, and the block at which its owner believes it: see `apply_acceptance`."""
 
     id: str
     confirmations: int = 0

@@ -133,7 +133,7 @@ def _update_missing(receipt: Receipt, observed: ObservedTransaction) -> Receipt:
     """A receipt whose log the transaction no longer has."""
     if receipt.status == "rejected" and not receipt.is_misdirected:
         return receipt
-    if receipt.status == "verified":
+    if receipt.status in ("verified", "rejected"):
         receipt = lifecycle.mark_reorged(receipt).record
     if observed.has_failed:
         return lifecycle.mark_rejected(receipt, "transaction_failed").record

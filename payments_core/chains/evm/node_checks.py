@@ -1,24 +1,29 @@
-"""The checks of `payments networks check`: each node of an EVM chain, one after the other.
+"""Checks of an EVM chain's nodes: of all together at the start, and of each alone for operators.
 
 docs/reference/finality.md says what a node must be able to do; a row here asks for it. A node's own
-words are kept in each finding.
+words are kept in each sentence.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import attrs
 
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.blocks import block_call
-from payments_core.chains.evm.quorum import CHAIN_ID, require_chain
+from payments_core.chains.evm.quorum import (
+    CHAIN_ID,
+    NodeQuorum,
+    NodeSession,
+    require_chain,
+)
 from payments_core.chains.evm.rpc import MAX_BATCH_CALLS, Node, RpcCall
-from payments_core.chains.port import Block, ChainError
-from payments_core.clock import MINUTE, SECOND, Instant, SystemClock
+from payments_core.chains.loader import NodeCheck
+from payments_core.chains.port import Block, ChainError, ChainMismatch
+from payments_core.clock import MINUTE, SECOND, Instant
 from payments_core.networks import Network
-from payments_core_http.deployment.findings import Finding, Level
 
 LOG_BLOCKS = 2_000
 """The range of one scan (`EvmChain.max_scan_blocks`)."""
@@ -30,8 +35,6 @@ PROBE_GAS = 10_000_000
 _DECIMALS = "0x313ce567"
 _PROBE = "0x602a60005260206000f3"
 """Code that returns 42, as the code that asks a wallet which is not deployed yet."""
-
-_SYSTEM_TIME = SystemClock().now
 
 
 class Unfit(Exception):
@@ -65,48 +68,51 @@ class NodeRequirement:
     name: str
     ask: Callable[[NodeView], str]
     remedy: str
-    level: Level = "fault"
+    is_fault: bool = True
 
 
-def check_nodes(
-    number: int,
-    urls: Sequence[str],
-    network: Network,
-    *,
-    now: Callable[[], Instant] = _SYSTEM_TIME,
-) -> Iterator[Finding]:
-    """What each node can do, and how long each answer took."""
-    for url in urls:
-        node = Node(url.partition("+")[2])
-        try:
-            yield from _check_node(f"chain {number}, node {node.name}", node, network, now())
-        finally:
-            node.close()
+def require_decimals(endpoints: NodeQuorum, network: Network) -> None:
+    """Return if the contract of each token has its registered decimals.
+
+    Raises ChainMismatch, and ChainUnavailable if too few nodes answer.
+    """
+    asked = _ask_each_token(network, "latest")
+
+    def ask(session: NodeSession) -> tuple[bytes, ...]:
+        return tuple(map(answers.parse_data, session.call_all(asked)))
+
+    for token, raw in zip(network.tokens, endpoints.query_agreed(ask), strict=True):
+        where = f"chain {network.chain_id}: {token.symbol} at {token.address}"
+        if not raw:
+            raise ChainMismatch(f"{where} is not a contract")
+        if int.from_bytes(raw, "big") != token.decimals:
+            raise ChainMismatch(f"{where} does not have {token.decimals} decimals")
 
 
-def _check_node(check: str, node: Node, network: Network, now: Instant) -> Iterator[Finding]:
+def check_node(node: Node, network: Network, now: Instant) -> Iterator[NodeCheck]:
+    """What a node can do, and how long each answer took."""
     began = time.perf_counter()
     try:
         view = _view_node(node, network, now)
     except ChainError as error:
         remedy = "is the URL that of a node of this chain, and does it know the policy's tags?"
-        yield Finding(check, "fault", str(error), remedy)
+        yield NodeCheck(node.name, False, str(error), remedy)
         return
     behind = ", ".join(
         f"{tag} block {view.latest.number - block.number} behind it"
         for tag, block in view.tagged.items()
     )
     says = f"latest block {view.latest.number}" + (f", {behind}" if behind else "")
-    yield Finding(check, "ok", f"{says}{_took(began)}")
+    yield NodeCheck(node.name, True, f"{says}{_took(began)}")
     for requirement in REQUIREMENTS:
         began = time.perf_counter()
         try:
             says = f"{requirement.name}: {requirement.ask(view)}{_took(began)}"
         except (ChainError, Unfit) as error:
-            failed = f"{requirement.name}: {error}"
-            yield Finding(check, requirement.level, failed, requirement.remedy)
+            says = f"{requirement.name}: {error}"
+            yield NodeCheck(node.name, False, says, requirement.remedy, requirement.is_fault)
         else:
-            yield Finding(check, "ok", says)
+            yield NodeCheck(node.name, True, says)
 
 
 def _took(began: float) -> str:
@@ -161,16 +167,20 @@ def _ask_logs(view: NodeView) -> str:
 
 
 def _ask_decimals(view: NodeView) -> str:
-    height, tokens = hex(view.accepted.number), view.network.tokens
-    calls = [
-        RpcCall("eth_call", ({"to": token.address, "data": _DECIMALS}, height)) for token in tokens
-    ]
+    tokens, calls = view.network.tokens, _ask_each_token(view.network, hex(view.accepted.number))
     for token, raw in zip(tokens, view.node.call_all(calls), strict=True):
         data = answers.parse_data(raw)
         if int.from_bytes(data, "big") != token.decimals or not data:
             found = int.from_bytes(data, "big") if data else "no contract"
             raise Unfit(f"{token.symbol} has {token.decimals} decimals, the node says {found}")
     return f"{len(tokens)} tokens at block {view.accepted.number}"
+
+
+def _ask_each_token(network: Network, height: str) -> list[RpcCall]:
+    return [
+        RpcCall("eth_call", ({"to": token.address, "data": _DECIMALS}, height))
+        for token in network.tokens
+    ]
 
 
 def _ask_probe(view: NodeView) -> str:
@@ -202,7 +212,7 @@ REQUIREMENTS: tuple[NodeRequirement, ...] = (
         "eth_getLogs over a range",
         _ask_logs,
         "the service asks for smaller ranges, which is slower; another plan may allow more",
-        "warning",
+        is_fault=False,
     ),
     NodeRequirement(
         "eth_call at the accepted block",
@@ -213,10 +223,10 @@ REQUIREMENTS: tuple[NodeRequirement, ...] = (
         "eth_call without `to`",
         _ask_probe,
         "signatures of contract wallets cannot be checked on this node",
-        "warning",
+        is_fault=False,
     ),
     NodeRequirement(
-        "batches", _ask_batch, "the service sends smaller batches, which is slower", "warning"
+        "batches", _ask_batch, "the service sends smaller batches, which is slower", is_fault=False
     ),
 )
 """The order in which a node is asked."""
