@@ -385,8 +385,11 @@ def _default(field: attrs.Attribute[Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if attrs.has(type(value)) and value == type(value)():
-        return f"{_public(type(value))}()"
+    kind = type(value)
+    if attrs.has(kind) and all(
+        field.default == getattr(value, field.name) for field in attrs.fields(kind)
+    ):
+        return f"{_public(kind)}()"
     text = repr(value)
     return "…" if _UNREPEATABLE.search(text) else text
 
