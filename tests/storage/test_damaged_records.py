@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.conformance.storage.records import Letter
+from payments_core.conformance.storage.records import NewerLetter
 from payments_core.storage.damaged_records import leave_out_damaged, lock_readable
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -30,12 +30,12 @@ def test_the_rows_that_can_be_read_are_locked(
 ) -> None:
     storage = MemoryStorage()
     storage.migrate()
-    letters = [Letter(id=id, text="x") for id in "ab"]
+    letters = [NewerLetter(id=id, seal="x") for id in "ab"]
     storage.transact("env_1", lambda tx: [tx.insert(letter) for letter in letters])
     if is_damaged:
         corrupt(storage, "env_1", letters[0])
     found = storage.transact(
-        "env_1", lambda tx: lock_readable(tx, "env_1", Letter, ["b", "gone", "a"])
+        "env_1", lambda tx: lock_readable(tx, "env_1", NewerLetter, ["b", "gone", "a"])
     )
     assert sorted(found) == (["b"] if is_damaged else ["a", "b"])
     alarms = [message for message in caplog.messages if message.startswith("ALARM")]
