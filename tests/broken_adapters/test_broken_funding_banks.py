@@ -54,7 +54,7 @@ class Suite(RemoteSuite, FundingConformance):
         self.bank_class(self.books).receive(incoming_id)
 
     def count_deliveries(self, incoming_ids: Sequence[str]) -> int:
-        return sum(id in incoming_ids for id in self.books.delivered_atomic)
+        return sum(id in incoming_ids for id in self.books.delivered)
 
 
 @pytest.mark.parametrize(("bank", "check"), EXPECTED_FAILURES)

@@ -53,7 +53,7 @@ class LedgerFile:
     def transfers(self, address: str) -> list[tuple[str, str, int]]:
         """Every transfer to or from an address: from, to, amount."""
         return [
-            (log["sender"], log["recipient"], int(log["amount"]))
+            (log["sender"], log["recipient"], int(log["amount_atomic"]))
             for row in self.tables["simulated_transactions"]
             for log in row["logs"]
             if address in (log["sender"], log["recipient"])
@@ -62,7 +62,7 @@ class LedgerFile:
     def balance(self, address: str) -> int:
         """What the chain's books say an address holds."""
         return sum(
-            int(row["total"])
+            int(row["total_atomic"])
             for row in self.tables["simulated_balances"]
             if row["id"].endswith(f":{address}")
         )

@@ -63,6 +63,13 @@ MOVED = {
     r"\b(s|service)\.payments\.get\(me, ": r"\1.acting_as(me).payments.read(",
     r"\b(s|service)\.(accounts|wallets|webhooks)\.(\w+)\(me, ": r"\1.acting_as(me).\2.\3(",
     r"\bs\.on_event\(me, ": "s.acting_as(me).on_event(",
+    r"\bs\.sandbox\(\)\.transfer\(me, ": "s.acting_as(me).sandbox.transfer(",
+    r'"25\.00", recipient=': '"25.00", to=',
+    r"\bs\.sandbox\(\)\.advance\(me, ": "s.acting_as(me).sandbox.advance_clock(",
+    r"\bimport httpx\b": "import httpx2 as httpx",
+    r"\bpayment\.expires_at\b": "payment.expires_at_ms",
+    r"\bdone\.received\b": "done.received_atomic",
+    r"\bp\.amount\b": "p.amount_atomic",
 }
 
 # What the programs use without a look whether it is there. CI installs it.

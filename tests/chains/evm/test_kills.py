@@ -171,6 +171,7 @@ def live_to_the_end(role: str, shop: Shop, chance: random.Random) -> None:
         assert victim.wait_for(lambda reported: "lived" in reported[-1], LIFE_S), (
             victim.read_errors()
         )
+        victim.wait_for(lambda reported: False, LIFE_S)  # a signal on its way out would end it
     finally:
         code = victim.end()
     assert code == 0, victim.read_errors()

@@ -82,6 +82,7 @@ def live(folder: Path, node: Node, chance: random.Random, point: int) -> None:
     try:
         victim.wait_until_ready()
         assert victim.wait_for(lambda reported: last in reported[-1], LIFE_S), victim.read_errors()
+        victim.wait_for(lambda reported: False, LIFE_S)  # a signal on its way out would end it
     finally:
         code = victim.end()
     assert code == (-9 if point else 0)

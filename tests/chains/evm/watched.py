@@ -89,7 +89,7 @@ def to_be_found(node: Node, watched: Watched) -> Counter[Found]:
 def has_been_found(folder: Path) -> Counter[Found]:
     """What was written, each as often as it was."""
     evidence = [("evidence", str(row["id"])) for row in rows(folder, "evidence")]
-    fields = ("transaction_hash", "position", "address", "amount", "block_hash")
+    fields = ("transaction_hash", "position", "address", "amount_atomic", "block_hash")
     deposits = [
         ("deposit", *(str(row[field]) for field in fields)) for row in rows(folder, "deposits")
     ]
