@@ -10,7 +10,7 @@ import attrs
 import click
 
 from payments_core.chains.loader import ChecksNodes
-from payments_core.clock import SystemClock
+from payments_core.clock import MINUTE, SECOND, SystemClock
 from payments_core.networks import Acceptance, Network
 from payments_core_http.cli.config_option import report_refusals, with_configuration
 from payments_core_http.cli.doctor import print_finding
@@ -107,11 +107,14 @@ def _describe_row(network: Network, row: Acceptance) -> Mapping[str, Any]:
     asked = [f"a {row.tag} block"] if row.tag is not None else []
     asked += [f"{row.depth} blocks on top"] if row.depth else []
     amount = "any amount" if row.up_to is None else f"up to {row.up_to}"
-    takes = "for an unknown time" if wait_ms is None else f"about {wait_ms / 60_000:.1f} minutes"
+    takes = "for an unknown time"
+    if wait_ms is not None:
+        short = wait_ms < MINUTE
+        takes = f"about {wait_ms // SECOND} s" if short else f"about {wait_ms / MINUTE:.1f} minutes"
     return {
         "upTo": row.up_to,
         "tag": row.tag,
         "depth": row.depth,
-        "minutes": None if wait_ms is None else round(wait_ms / 60_000, 1),
+        "minutes": None if wait_ms is None else round(wait_ms / MINUTE, 1),
         "says": f"{amount}: {' and '.join(asked)}, {takes}",
     }
