@@ -28,8 +28,9 @@ Tag = Literal["latest", "safe", "finalized"]
 DEFAULT_CHAIN_ID = 8453
 DEFAULT_SYMBOL = "USDC"
 
-MAX_DECIMALS = 36
-"""A token with more cannot hold 10^42 of itself in 256 bits, and none is known."""
+MIN_DECIMALS, MAX_DECIMALS = 2, 36
+"""A bank's amounts are in cents, which a token with fewer cannot express; none with more is known,
+and 256 bits would hold less than 10^42 of it."""
 
 _TAGS: tuple[Tag, ...] = ("latest", "safe", "finalized")
 _CHAIN_IDS = range(1, 2**53)
@@ -321,8 +322,8 @@ def _find_token_faults(path: str, network: Network) -> Iterator[FieldError]:
             yield FieldError(f"{at}.symbol", "must have 1 to 16 letters, digits or .-_")
         elif token.symbol in symbols:
             yield FieldError(f"{at}.symbol", f"{token.symbol} is given twice")
-        if not 0 <= token.decimals <= MAX_DECIMALS:
-            yield FieldError(f"{at}.decimals", f"must be 0 to {MAX_DECIMALS}")
+        if not MIN_DECIMALS <= token.decimals <= MAX_DECIMALS:
+            yield FieldError(f"{at}.decimals", f"must be {MIN_DECIMALS} to {MAX_DECIMALS}")
         try:
             address = normalize_address(network.chain_type, token.address)
         except AddressError as error:

@@ -14,7 +14,7 @@ import attrs
 import msgspec
 
 from payments_core.credentials.secrets import Mode
-from payments_core.networks import MAX_DECIMALS
+from payments_core.networks import MAX_DECIMALS, MIN_DECIMALS
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
@@ -143,7 +143,9 @@ class TokenSettings:
 
     symbol: Text = setting("Its symbol, such as `USDC`.")
     address: Text = setting("The address of its contract.")
-    decimals: Annotated[int, msgspec.Meta(ge=0, le=MAX_DECIMALS)] = setting("Its decimals.")
+    decimals: Annotated[int, msgspec.Meta(ge=MIN_DECIMALS, le=MAX_DECIMALS)] = setting(
+        "Its decimals."
+    )
 
 
 @attrs.frozen(kw_only=True)

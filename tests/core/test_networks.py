@@ -147,6 +147,7 @@ def test_a_network_is_added_and_one_is_replaced() -> None:
         ({"tokens": (evolve(TOKEN, chain_id=78),)}, "tokens[0].chain_id"),
         ({"tokens": (evolve(TOKEN, symbol="US DC"),)}, "tokens[0].symbol"),
         ({"tokens": (evolve(TOKEN, decimals=37),)}, "tokens[0].decimals"),
+        ({"tokens": (evolve(TOKEN, decimals=1),)}, "tokens[0].decimals"),
         ({"tokens": (evolve(TOKEN, address="0x12"),)}, "tokens[0].address"),
         ({"tokens": (TOKEN, evolve(TOKEN, symbol="USDT"))}, "tokens[1].address"),
         ({"watch_list": (evolve(TOKEN, address="0x" + "3" * 40),)}, "watch_list[0].symbol"),
