@@ -76,11 +76,11 @@ class PaymentRoute:
     """How a Payment reaches its recipient in another asset, or on another chain: by a router.
 
     The release goes to `address`, the router's on the Payment's own chain, which belongs to this
-    Payment only. For `amount` the router is expected to pay `expected` of the asset here to the
-    destination, and at least `minimum`; for another amount, both change in proportion.
-    `payment_hash` is the final release that the router was notified of. `delivered` was paid by
-    `delivery_hash`, which is final. `return_hashes` are of its transfers back to the escrow, which
-    are not receipts.
+    Payment only. For `amount_atomic` the router is expected to pay `expected_atomic` of the asset
+    here to the destination, and at least `minimum_atomic`; for another amount, both change in
+    proportion. `payment_hash` is the final release that the router was notified of.
+    `delivered_atomic` was paid by `delivery_hash`, which is final. `return_hashes` are of its
+    transfers back to the escrow, which are not receipts.
     """
 
     __repr__ = brief_repr
@@ -113,8 +113,8 @@ class PaymentRoute:
 class PayerTotal:
     """The amount of verified receipts from one sender that was not sent back to it.
 
-    `excess` is the part of `amount` that the Payment could not use. It is below zero if it
-    was sent back and the chain then undid the receipt.
+    `excess_atomic` is the part of `amount_atomic` that the Payment could not use. It is below zero
+    if it was sent back and the chain then undid the receipt.
     """
 
     __repr__ = brief_repr
@@ -196,19 +196,19 @@ class Payout:
 class Payment(Record):
     """One Payment. All its amounts are in one asset.
 
-    `received` is the sum of verified receipts, and `counted` the part of it that the release may
-    take; the rest was excess from the start. `books` says where the money is now, after
+    `received_atomic` is the sum of verified receipts, and `counted_atomic` the part of it that the
+    release may take; the rest was excess from the start. `books` says where the money is now, after
     `entry_count` journal entries. `paid_by` lists the senders, the newest last. Possible further
     funds: `authorized` holds the ids of live operations, `sighted` those of the evidence of
     strangers' transactions that are not final. `option_ids` are the options of every method in the
     order of their creation, one of which may be selected. `release_id` is the transfer to the
-    recipient, `release_hash` its transaction once it was sent, and `released` the
-    amount it takes out of escrow; one that failed permanently is removed, so there is never a
-    second beside it, and the Payment `can_retry`. `payout` is a send's payment by a bank; its
-    `release_id` is the transfer to the off-ramp address. `refunding` holds the ids of refunds that
-    are not final. `tolerance_bps`, `fee_bps` and `confirmations` are frozen at creation; a block is
-    final for this Payment only with `confirmations` blocks on top of it, and if it is final for the
-    chain, or accepted by `early_acceptance`, the row of the network's policy for its amount.
+    recipient, `release_hash` its transaction once it was sent, and `released_atomic` the amount it
+    takes out of escrow; one that failed permanently is removed, so there is never a second beside
+    it, and the Payment `can_retry`. `payout` is a send's payment by a bank; its `release_id` is the
+    transfer to the off-ramp address. `refunding` holds the ids of refunds that are not final.
+    `tolerance_bps`, `fee_bps` and `confirmations` are frozen at creation; a block is final for this
+    Payment only with `confirmations` blocks on top of it, and if it is final for the chain, or
+    accepted by `early_acceptance`, the row of the network's policy for its amount.
     `reconciliation_note` is the partner's note on the decision in `reconciliation`; `notes` are
     those of the newest decisions. `link_code` is sealed to the Payment's id; a send has none.
     `created_by` says who wrote `reference` and `description`; it is None for Payments older than

@@ -32,11 +32,11 @@ def _pin_tokens(document: Document) -> Document:
 class Quote(Record):
     """A quote; it never changes. The Payment that carries it out has the state.
 
-    The payer sends `input` to `deposit_address`, the Payment's escrow, before `expires_at`, and the
-    recipient gets about `output`, at least `minimum`; the difference between `input` and `output`
-    at `rate` is `fee`, in the output's asset. `rate` is decimal text, as are the values in US
-    dollars, which are None for assets without a price. The payer is an account of the service
-    (`payer_account_id`), or a wallet (`payer_address`).
+    The payer sends `input_atomic` to `deposit_address`, the Payment's escrow, before `expires_at`,
+    and the recipient gets about `output_atomic`, at least `minimum_atomic`; the difference between
+    `input_atomic` and `output_atomic` at `rate` is `fee_atomic`, in the output's asset. `rate` is
+    decimal text, as are the values in US dollars, which are None for assets without a price. The
+    payer is an account of the service (`payer_account_id`), or a wallet (`payer_address`).
     """
 
     collection: ClassVar[Collection] = Collection(

@@ -21,7 +21,7 @@ _USD_DECIMALS = 6
 
 @attrs.frozen(kw_only=True)
 class QuoteTerms:
-    """Atomic amounts. `paid_on` is the part of `input` that goes to the recipient or the router."""
+    """Atomic amounts. `paid_on` is the part of the input that the recipient or the router gets."""
 
     input_atomic: int
     paid_on: int

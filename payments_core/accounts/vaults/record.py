@@ -157,8 +157,8 @@ class VaultBalance(Record):
     """A vault's balance of an asset at a final height, and the reserved amount.
 
     The id is `<vault id>/<symbol>`. Authorizations commit against this record's version: two of
-    them can never reserve the same funds. `spent` is the amount counted towards the policy's daily
-    limit on `spent_day`, a UTC day by its number since the epoch.
+    them can never reserve the same funds. `spent_atomic` is the amount counted towards the policy's
+    daily limit on `spent_day`, a UTC day by its number since the epoch.
     """
 
     collection: ClassVar[Collection] = Collection("vault_balances", schema=2)

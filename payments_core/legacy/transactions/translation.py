@@ -103,7 +103,7 @@ class Party:
 
 @attrs.frozen(kw_only=True)
 class LegacyTransaction:
-    """A movement of funds of an account. Amounts are atomic, of `asset`; the payee pays `fee`.
+    """A movement of funds of an account. Its amounts are of `asset`; the payee pays the fee.
 
     `transaction_hash` is that of the transfer to the payee, after it was sent.
     """

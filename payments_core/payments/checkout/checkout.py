@@ -90,9 +90,9 @@ class CheckoutState:
 class CheckoutPage:
     """The data of a checkout link's page, from one snapshot.
 
-    `due` is the atomic amount to send now; zero while a transfer that the payer has named may come.
-    `scanned_height` is the newest block that was scanned; -1 without one. `landmark` is a block
-    (height, hash) that a wallet on the same network shows too. `looked_at` is the time of the
+    `due_atomic` is the atomic amount to send now; zero while a transfer that the payer has named
+    may come. `scanned_height` is the newest block that was scanned; -1 without one. `landmark` is a
+    block (height, hash) that a wallet on the same network shows too. `looked_at` is the time of the
     snapshot. `client_secret` is set while the link can be exchanged for it.
     """
 

@@ -22,8 +22,8 @@ MandateStatus = Literal["active", "revoked"]
 class Mandate(Record):
     """A standing approval to collect from a vault, up to an amount in each period.
 
-    `drawn` is the amount drawn in the period that began at `period_start`; -1 is before the first
-    draw. The status `expired` is never stored: it follows from the clock.
+    `drawn_atomic` is the amount drawn in the period that began at `period_start`; -1 is before the
+    first draw. The status `expired` is never stored: it follows from the clock.
     """
 
     collection: ClassVar[Collection] = Collection(

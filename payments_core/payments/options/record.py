@@ -38,9 +38,9 @@ def _from_direct_option(document: Document) -> Document:
 class PaymentOption(Record):
     """One offer to fund a Payment, by one of METHODS.
 
-    `required` is the amount that remained of the Payment when the option was made or refreshed,
-    `paid` the sum of the verified receipts by this option. Without a `selection_status` it was
-    never selected.
+    `required_atomic` is the amount that remained of the Payment when the option was made or
+    refreshed, `paid_atomic` the sum of the verified receipts by this option. Without a
+    `selection_status` it was never selected.
 
     A Vault option has its payer's account, the vault and the funding operation; `action_id` is its
     live one-time action, and `used_action_ids` are those that were consumed. Other options have

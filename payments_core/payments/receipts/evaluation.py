@@ -58,7 +58,7 @@ class Evaluation:
 
     `proven` are valid and final and wait to be counted; `reorged` are as they were when they
     counted. Both are among `receipts`, the proven still observed, the reorged no longer verified.
-    `has_pending_transfer` says that a transfer is valid but not final; `amount` is the valid
+    `has_pending_transfer` says that a transfer is valid but not final; `amount_atomic` is the valid
     amount, final or not.
     """
 

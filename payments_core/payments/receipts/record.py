@@ -33,11 +33,12 @@ class Receipt(Record):
     The key is the log's position within its transaction, which survives a reorg; `log_index` is the
     block's, as the chain reported it. The Payment is in the key, since after a reorg the log at
     that position may pay another one; no two Payments share an escrow, so it is a key for the
-    deployment. `counted` is the part of `amount` that the release may take; `option_id` is None for
-    a receipt by no option. `sent_back` is the way back of a misdirected receipt, if it was
-    requested; the Payment's books know nothing of it. `is_from_contract` says whether a contract
-    sent it, as the chain knew when it was final; None if the chain cannot say it. `asset_symbol`
-    and `decimals` are the token's, if it was registered when the transfer was seen.
+    deployment. `counted_atomic` is the part of `amount_atomic` that the release may take;
+    `option_id` is None for a receipt by no option. `sent_back` is the way back of a misdirected
+    receipt, if it was requested; the Payment's books know nothing of it. `is_from_contract` says
+    whether a contract sent it, as the chain knew when it was final; None if the chain cannot say
+    it. `asset_symbol` and `decimals` are the token's, if it was registered when the transfer was
+    seen.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -126,7 +127,7 @@ class TrackedTransaction(Record):
     `block_number` is where it was last seen, and `block_hash` is None once that block was undone;
     `block_time` is known after the first check. `found_in` is the block in which a scan found a
     transfer to the escrow.
-    `amount` is what its transfers bring the Payment there, final or not.
+    `amount_atomic` is what its transfers bring the Payment there, final or not.
     While it is `watched` there is a job that follows it; a reorg of its block makes it watched
     again.
     """

@@ -51,7 +51,7 @@ class RefundLeg:
 
 @attrs.frozen
 class SenderShare:
-    """The amount that a sender can still claim; `excess` is the overpaid part of it."""
+    """The amount that a sender can still claim; `excess_atomic` is the overpaid part of it."""
 
     address: str
     amount_atomic: int
