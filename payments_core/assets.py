@@ -118,6 +118,9 @@ CHAINS: Mapping[int, ChainEntry] = {
     )
 }
 
+NATIVE_ADDRESS = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+"""Where a token's address is given, this one means an EVM chain's native coin (EIP-7528)."""
+
 WATCH_LIST: tuple[Asset, ...] = (
     # https://docs.sky.money (DAI's addresses on each chain)
     Asset(1, "DAI", "0x6B175474E89094C44Da98b954EedeAC495271d0F", 18),
@@ -135,8 +138,13 @@ WATCH_LIST: tuple[Asset, ...] = (
     Asset(137, "USDT", "0xc2132D05D31c914a87C6611C10748AEb04B58e8F", 6),
     Asset(42161, "USDT", "0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9", 6),
     Asset(10, "USDT", "0x94b008aA00579c1307B0EF2c499aD98a8ce58e58", 6),
+    *(
+        Asset(id, entry.native_currency.symbol, NATIVE_ADDRESS, entry.native_currency.decimals)
+        for id, entry in CHAINS.items()
+    ),
 )
-"""Tokens that payers send by mistake: no Payment can be made in them, but they are noticed."""
+"""What payers send by mistake: no Payment can be made in it, but it is noticed. Each chain's native
+coin is the last of its list."""
 
 READABLE_USDC: Mapping[ChainType, Asset] = {
     "evm": CHAINS[137].assets[0],

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 import attrs
 
-from payments_core.assets import ChainType
+from payments_core.assets import NATIVE_ADDRESS, ChainType
 from payments_core.clock import Instant
 
 AddressKind = Literal["vault", "escrow", "deposit", "operator"]
@@ -168,6 +168,14 @@ class TransferIntent:
     amount_atomic: int
     escrow_of: str | None = None
     module: ModuleIntent | None = None
+
+
+def is_coin_report(intent: TransferIntent) -> bool:
+    """Whether it only makes a log of the native coin that is at one of our addresses.
+
+    Native coin arrives without a log; what has one can be seen, and paid back, like a token.
+    """
+    return intent.recipient == intent.source.address and intent.token_address == NATIVE_ADDRESS
 
 
 @attrs.frozen

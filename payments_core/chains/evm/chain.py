@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
+from payments_core.assets import NATIVE_ADDRESS
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import Deployment, RoleModule
@@ -55,13 +56,16 @@ from payments_core.chains.port import (
     AddressSpec,
     ChainMismatch,
     ChainUnavailable,
+    Contract,
     ModuleIntent,
     SignedTransaction,
     SignerRefused,
     TransferIntent,
+    is_coin_report,
 )
 from payments_core.chains.role_modules import AvatarCall, ModuleState
 from payments_core.chains.rotated_signer import OperatorSigner, RotatedSigner, find_signer
+from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.clock import MINUTE, SECOND
 from payments_core.evolve import evolve
 from payments_core.extras import require_packages
@@ -95,8 +99,12 @@ class EvmChain(EvmReader):
         *,
         finality: Finality | None = None,
         fees: FeePolicy | None = None,
+        refuses_first: bool = False,
     ) -> None:
-        """Raises ChainMismatch without a rule of finality or a fee policy for the chain, and
+        """`refuses_first` is for a deployment that does not say its generation of the contracts:
+        its chain is refused where the first one is, since its addresses may be of that.
+
+        Raises ChainMismatch without a rule of finality or a fee policy for the chain, and
         TypeError for a signer with an asynchronous method.
 
         Raises ExtraMissing without the packages of the extra `evm`.
@@ -105,6 +113,10 @@ class EvmChain(EvmReader):
         require_packages("an EVM chain", "eth_abi", "rlp")
         super().__init__(endpoints, finality or finality_of(endpoints.chain_id))
         self._deployment = deployment
+        self._generations = (Deployment(deployment.admin), Deployment(deployment.admin, 1))
+        self._refuses_first = refuses_first
+        if deployment.generation == 2:
+            self.coin_contract = deployment.factory
         self._signer = signer
         self._fees = fees or fee_policy_of(endpoints.chain_id)
         self._senders: set[str] = set()  # they have signed since the start
@@ -116,15 +128,23 @@ class EvmChain(EvmReader):
         """
         self._endpoints.check()
         factory = self._deployment.factory
-
-        def ask(session: NodeSession) -> bool:
-            return answers.parse_data(session.call("eth_getCode", factory, "latest")) != b""
-
-        if not self._endpoints.query_agreed(ask):
+        if not self._has_code(factory):
             raise ChainMismatch(
                 f"chain {self.chain_id} has no payments-core factory at {factory}; "
                 "see docs/how-to/keys.md"
             )
+        if self._refuses_first and self._has_code(self._generations[1].factory):
+            raise ChainMismatch(
+                f"chain {self.chain_id} has the first generation of the contracts too: set "
+                "generation to 1 if this deployment began with it, else to 2; "
+                "see docs/explanation/contracts.md"
+            )
+
+    def _has_code(self, address: str) -> bool:
+        def ask(session: NodeSession) -> bool:
+            return answers.parse_data(session.call("eth_getCode", address, "latest")) != b""
+
+        return self._endpoints.query_agreed(ask)
 
     # Writing.
 
@@ -148,9 +168,9 @@ class EvmChain(EvmReader):
         if intent.module is not None:
             call = self._module_call(intent.environment_id, intent.module)
             return self.prepare_call(intent.environment_id, nonce, call)
-        self._require_own_addresses(intent)
-        action, data = _encode_intent(intent)
-        return self._sign(intent.environment_id, nonce, self._deployment.factory, action, data)
+        deployment = self._require_own_addresses(intent)
+        action, data = _encode_intent(intent, self._find_token(intent, deployment))
+        return self._sign(intent.environment_id, nonce, deployment.factory, action, data)
 
     def prepare_call(self, environment_id: str, nonce: int, call: ModuleCall) -> SignedTransaction:
         """Sign, and never send, a step that puts a user's role module in place.
@@ -265,9 +285,13 @@ class EvmChain(EvmReader):
         return {sender: wei // cost for sender, wei in zip(wanted, balances, strict=True)}
 
     def find_payer(self, intent: TransferIntent) -> str:
-        """See Chain: a vault pays through the transfer's own escrow."""
+        """See Chain: a vault pays through the transfer's own escrow, of its own generation."""
+        if is_coin_report(intent):
+            return ZERO_ADDRESS
         if _is_paid_out(intent):
-            return self.derive(AddressSpec(intent.environment_id, "escrow", intent.id))
+            found = self._find_deployment(intent.environment_id, intent.source)
+            deployment = found or self._deployment
+            return deployment.address(intent.environment_id, "escrow", intent.id)
         return intent.source.address
 
     def _role_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> RoleModule:
@@ -287,27 +311,48 @@ class EvmChain(EvmReader):
         data = encode_execution(enable, bytes.fromhex(step.signature))
         return ModuleCall(module, step.avatar, data)
 
-    def _require_own_addresses(self, intent: TransferIntent) -> None:
-        """Raise SignerRefused unless the money is at the contracts' address.
+    def _find_deployment(self, environment_id: str, contract: Contract) -> Deployment | None:
+        """The generation that a contract of ours is of; None for an address of other contracts."""
+        kind = contract.kind
+        if kind == "operator":
+            return None
+        return next(
+            (
+                deployment
+                for deployment in self._generations
+                if deployment.address(environment_id, kind, contract.owner_id) == contract.address
+            ),
+            None,
+        )
 
-        An address derived by other contracts, or for another admin, does not match.
+    def _require_own_addresses(self, intent: TransferIntent) -> Deployment:
+        """The generation of the contracts that the money is at.
+
+        Raises SignerRefused for an address of other contracts, or for another admin, and if the
+        contracts would pay another recipient.
         """
-        source = intent.source
-        spec = AddressSpec(intent.environment_id, source.kind, source.owner_id)
-        if source.kind == "operator" or self.derive(spec) != source.address:
+        source, environment_id = intent.source, intent.environment_id
+        deployment = self._find_deployment(environment_id, source)
+        if deployment is None:
             raise SignerRefused(
                 f"{intent.id}: {source.address} is not a contract of this deployment"
             )
+        required = intent.recipient
         if intent.escrow_of is not None:
-            escrow = AddressSpec(intent.environment_id, "escrow", intent.escrow_of)
-            is_right = self.derive(escrow) == intent.recipient
-        elif source.kind == "deposit":
-            vault = AddressSpec(intent.environment_id, "vault", source.owner_id)
-            is_right = self.derive(vault) == intent.recipient
-        else:
-            is_right = True
-        if not is_right:
+            required = deployment.address(environment_id, "escrow", intent.escrow_of)
+        elif source.kind == "deposit" and not is_coin_report(intent):
+            required = deployment.address(environment_id, "vault", source.owner_id)
+        if required != intent.recipient:
             raise SignerRefused(f"{intent.id}: the contracts would pay another recipient")
+        return deployment
+
+    def _find_token(self, intent: TransferIntent, deployment: Deployment) -> str:
+        """The contract of the intent's token, as the factory expects it. Raises SignerRefused."""
+        if intent.token_address != NATIVE_ADDRESS:
+            return intent.token_address
+        if deployment.generation == 1:
+            raise SignerRefused(f"{intent.id}: {intent.source.address} cannot pay native coin")
+        return deployment.factory
 
     def _sign(
         self,
@@ -389,10 +434,13 @@ def _is_paid_out(intent: TransferIntent) -> bool:
     return intent.source.kind == "vault" and intent.escrow_of is None
 
 
-def _encode_intent(intent: TransferIntent) -> tuple[Action, bytes]:
+def _encode_intent(intent: TransferIntent, token: str) -> tuple[Action, bytes]:
     """The factory's function for the transfer, and its calldata."""
-    environment, token, amount = intent.environment_id, intent.token_address, intent.amount_atomic
+    environment, amount = intent.environment_id, intent.amount_atomic
     source, to = intent.source, intent.recipient
+    if is_coin_report(intent):
+        assert source.kind != "operator"
+        return "report", calls.report(environment, source.kind, source.owner_id)
     if source.kind == "escrow":
         return "pay", calls.pay(environment, source.owner_id, token, to, amount)
     if source.kind == "deposit":
