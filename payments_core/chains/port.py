@@ -299,6 +299,17 @@ class HasContracts(Protocol):
 
 
 @runtime_checkable
+class UnloggedCoin(Protocol):
+    """A chain on which native coin comes to our addresses without a log."""
+
+    def find_unlogged_coin(self, addresses: Sequence[str]) -> Mapping[str, int]:
+        """How much has come to each address without a log, at the newest final height.
+
+        Addresses with less than it costs to send it back are left out. Raises ChainUnavailable.
+        """
+
+
+@runtime_checkable
 class ReadsCode(Protocol):
     """A chain whose accounts may be contracts of strangers."""
 

@@ -17,6 +17,7 @@ from payments_core.chains.port import (
     SignedTransaction,
     TransactionView,
     TransferIntent,
+    UnloggedCoin,
 )
 from payments_core.chains.role_modules import ModuleChain, ModuleState
 from payments_core.clock import Instant
@@ -223,6 +224,11 @@ class FaultyChain:
         return self._through(
             lambda: self._inner.check_contract_signature(address, digest, signature)
         )
+
+    def find_unlogged_coin(self, addresses: Sequence[str]) -> Mapping[str, int]:
+        inner = self._inner
+        assert isinstance(inner, UnloggedCoin)
+        return self._through(lambda: inner.find_unlogged_coin(addresses))
 
     def find_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> str:
         return str(self._modules.find_module(environment_id, avatar, tokens))

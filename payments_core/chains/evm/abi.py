@@ -71,6 +71,7 @@ PAY_OUT = Function("payOut", ("bytes32", "bytes32", "bytes32", "address", "addre
 SWEEP = Function("sweep", ("bytes32", "bytes32", "address", "uint256"))
 SWEEP_ALL = Function("sweepAll", ("bytes32", "bytes32", "address"))
 REPORT = Function("report", ("bytes32", "uint8", "bytes32"))
+REPORTED = Function("reported", ("address",))
 SET_OPERATOR = Function("setOperator", ("bytes32", "address", "bool"))
 SET_VAULT_OWNER = Function("setVaultOwner", ("bytes32", "bytes32", "address"))
 OFFER_ADMIN = Function("offerAdmin", ("address",))

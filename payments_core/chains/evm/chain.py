@@ -8,6 +8,7 @@ from logs. Two more calls put a user's role module in place.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from operator import sub
 
 import attrs
 
@@ -15,7 +16,7 @@ from payments_core.assets import NATIVE_ADDRESS
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import Deployment, RoleModule
-from payments_core.chains.evm.blocks import block_call, parse_block_at
+from payments_core.chains.evm.blocks import block_call, call_at_block, parse_block_at
 from payments_core.chains.evm.fees import (
     GAS_MARGIN,
     MEASURED_GAS,
@@ -283,6 +284,30 @@ class EvmChain(EvmReader):
         # The lowest balance that a node names: they may differ by a block.
         balances = map(min, zip(*self._endpoints.query_all(ask), strict=True))
         return {sender: wei // cost for sender, wei in zip(wanted, balances, strict=True)}
+
+    def find_unlogged_coin(self, addresses: Sequence[str]) -> Mapping[str, int]:
+        """See UnloggedCoin. Nobody can send back what is at contracts of the first generation."""
+        factory = self.coin_contract
+        if factory is None or not addresses:
+            return {}
+        final = self.heads().final
+        put = [
+            {"to": factory, "data": "0x" + function.call(address).hex()}
+            for address in addresses
+            for function in (calls.BALANCE_OF, calls.REPORTED)
+        ]
+
+        def ask(session: NodeSession) -> tuple[int, ...]:
+            return tuple(map(answers.parse_uint256, call_at_block(session, put, final)))
+
+        numbers = self._endpoints.query_agreed(ask)
+        held = dict(zip(addresses, map(sub, numbers[::2], numbers[1::2]), strict=True))
+        if not any(amount > 0 for amount in held.values()):
+            return {}
+        market = self._estimate_fees()
+        fees = initial_fees(market.base_fee, market.priority, self._fees)
+        cost = (MEASURED_GAS["report"] + MEASURED_GAS["pay"]) * fees.max_fee
+        return {address: amount for address, amount in held.items() if amount > cost}
 
     def find_payer(self, intent: TransferIntent) -> str:
         """See Chain: a vault pays through the transfer's own escrow, of its own generation."""

@@ -22,7 +22,7 @@ CALLED = {
     "Factory": (
         calls.FUND, calls.PAY, calls.PAY_OUT, calls.SWEEP, calls.SWEEP_ALL, calls.SET_OPERATOR,
         calls.SET_VAULT_OWNER, calls.OFFER_ADMIN, calls.TAKE_ADMIN, calls.ADDRESS_OF,
-        calls.IS_OPERATOR, calls.REPORT,
+        calls.IS_OPERATOR, calls.REPORT, calls.REPORTED,
     ),
     "Vault": (
         calls.EXECUTE, calls.NONCE, calls.OWNER, calls.SET_FACTORY_ROLE, calls.ENABLE_MODULE,
