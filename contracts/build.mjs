@@ -21,6 +21,7 @@ const RESULT = join(HERE, "..", "payments_core", "chains", "evm", "contracts.jso
 
 // What Python deploys or calls; the test tokens' code is also put at real tokens' addresses.
 const CONTRACTS = {
+  "first/Factory.sol": ["Factory"],
   "Factory.sol": ["Factory"],
   "Purse.sol": ["Purse"],
   "Vault.sol": ["Vault"],
@@ -81,8 +82,9 @@ function compiled(files) {
   for (const [file, names] of Object.entries(CONTRACTS)) {
     for (const name of names) {
       const { abi, evm } = output.contracts[file][name];
-      contracts[name] = { abi, bytecode: evm.bytecode.object };
-      if (file.startsWith("testing/")) contracts[name].runtime = evm.deployedBytecode.object;
+      const made = { abi, bytecode: evm.bytecode.object };
+      if (file.startsWith("testing/")) made.runtime = evm.deployedBytecode.object;
+      contracts[file.startsWith("first/") ? `first/${name}` : name] = made;
     }
   }
   return { compiler: solc.version(), contracts };

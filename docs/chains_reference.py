@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from docs.markdown import code, table
+from payments_core.addresses import NATIVE_ADDRESS
 from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, shipped_networks
 
 NETWORKS = shipped_networks()
@@ -54,6 +55,8 @@ def page() -> str:
             ),
             "## Watch list",
             "Payers send these tokens by mistake, and the service notices them.\n"
+            f"So it is with the native coin of every EVM chain, whose contract is called"
+            f" {code(NATIVE_ADDRESS)}, with 18 decimals.\n"
             "They count for no Payment, and no account is credited with them:"
             " [something else arrived](../how-to/troubles/misdirected.md) says what happens then.",
             table(

@@ -11,6 +11,9 @@ from typing import Literal
 
 ChainType = Literal["evm", "solana", "aptos"]
 
+NATIVE_ADDRESS = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+"""Where a token's address is given, this one means an EVM chain's native coin (EIP-7528)."""
+
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _EVM = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _APTOS = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)

@@ -38,6 +38,7 @@ from payments_core.onramps.following import TransferFollower
 from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, UnmatchedTransfers
 from payments_core.onramps.operations import OPEN_ONRAMP_ACCOUNT, OnrampAccounts
 from payments_core.onramps.review import LOOK_AGAIN_MS
+from payments_core.payments.coin_report import CoinReportOwner
 from payments_core.payments.expiry import EXPIRE_PAYMENT, PaymentExpiry
 from payments_core.payments.paying.vault_transfer import FundingOwner
 from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, LOOK_AT_PAYOUT, PayoutJobs
@@ -251,7 +252,7 @@ class BackgroundJobs:
             READ_NOTICES: self.notice_reader(mode).read,
             FOLLOW_TRANSFER: TransferFollower(ports, self._funding_banks, chains).follow,
             RETURN_UNMATCHED: UnmatchedTransfers(ports, self._funding_banks).send_back,
-            EXPIRE_PAYMENT: PaymentExpiry(ports, self._wake_scanner).run,
+            EXPIRE_PAYMENT: PaymentExpiry(ports, chains, self._wake_scanner).run,
             FOLLOW_ROUTE: RouteJobs(ports, chains, self._routers).follow,
             RECOVER: WebhookRecovery(ports).recover,
             **self._transfer_jobs().handlers(),
@@ -305,6 +306,7 @@ class BackgroundJobs:
                 ReleaseOwner(vaults),
                 RefundOwner(vaults),
                 ReceiptReturnOwner(),
+                CoinReportOwner(chains, self._ports.networks),
                 SweepOwner(chains, self._ports.networks),
                 DepositReturnOwner(self._ports, chains),
                 ModuleStepOwner(chains, "deploying"),

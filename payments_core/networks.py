@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import attrs
 
-from payments_core.addresses import AddressError, normalize_address
+from payments_core.addresses import NATIVE_ADDRESS, AddressError, normalize_address
 from payments_core.addresses import ChainType as ChainType
 from payments_core.clock import SECOND
 from payments_core.errors import FieldError, UnsupportedAsset, UnsupportedChain, ValidationFailed
@@ -134,8 +134,7 @@ class Network:
     for every amount, and says when a block is final. `acceptance_source` is where that is
     documented. `block_ms` is about the time from one block to the next, and `finalized_s` until a
     block has the tag `finalized`; they are for estimates only. An EVM chain is not served without
-    `fees`. `rpc_url` and `explorer_url` are public:
-    wallets are given them.
+    `fees`. `rpc_url` and `explorer_url` are public: wallets are given them.
     """
 
     chain_id: int
@@ -160,8 +159,15 @@ class Network:
 
     @property
     def noticed_tokens(self) -> tuple[Asset, ...]:
-        """Its own tokens, and those of the watch list."""
-        return (*self.tokens, *self.watch_list)
+        """Its own tokens, those of the watch list, and on an EVM chain the native coin.
+
+        Not the coin if a token has its symbol: both may be one balance under two names.
+        """
+        tokens = (*self.tokens, *self.watch_list)
+        coin = self.native_currency
+        if self.chain_type != "evm" or any(token.symbol == coin.symbol for token in tokens):
+            return tokens
+        return (*tokens, Asset(self.chain_id, coin.symbol, NATIVE_ADDRESS, coin.decimals))
 
     def choose_acceptance(self, amount_atomic: int, decimals: int) -> Acceptance | None:
         """The rule for a Payment of that amount; None if it must wait until a block is final."""
@@ -230,7 +236,7 @@ class Networks(Mapping[int, Network]):
         return _choose(self.list_tokens(chain_id), chain_id, symbol)
 
     def list_tokens(self, chain_id: int) -> tuple[Asset, ...]:
-        """The tokens of a chain that are noticed: its own, and those of the watch list."""
+        """See Network: the tokens of a chain that are noticed."""
         network = self._by_id.get(chain_id)
         return () if network is None else network.noticed_tokens
 
@@ -331,6 +337,8 @@ def _find_token_faults(path: str, network: Network) -> Iterator[FieldError]:
             continue
         if address in addresses:
             yield FieldError(f"{at}.address", f"{address} is given twice")
+        if address == NATIVE_ADDRESS:
+            yield FieldError(f"{at}.address", "is that of native coin, which is noticed anyway")
         symbols.add(token.symbol)
         addresses.add(address)
 
@@ -404,12 +412,3 @@ def _choose(assets: Iterable[Asset], chain_id: int, symbol: str) -> Asset:
         if asset.symbol == symbol:
             return asset
     raise UnsupportedAsset(chain_id, symbol)
-
-
-READABLE_USDC: Mapping[ChainType, Asset] = {
-    "solana": Asset(0, "USDC", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", 6),
-    "aptos": Asset(
-        0, "USDC", "0xbae207659db88bea0cbead6da0ed00aac12edcdda169e591cd41c94180b46f3b", 6
-    ),
-}
-"""The USDC of the types that are only read: their networks have numbers of an operator's own."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from payments_core.accounts.verification.port import KycProvider
 from payments_core.banks.port import Bank
 from payments_core.chains.port import Chain, NetworkKind
+from payments_core.chains.read_only import READABLE_USDC
 from payments_core.chains.served_chains import ServedChains
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import MAX_CLOCK_SKEW_MS, Clock, SystemClock
@@ -17,7 +18,7 @@ from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import FieldError, NotFound, ValidationFailed
-from payments_core.networks import READABLE_USDC, Networks, shipped_networks
+from payments_core.networks import Networks, shipped_networks
 from payments_core.parts import Parts
 from payments_core.passed_objects import require_passed
 from payments_core.plain_calls import call_plainly, require_plain_function

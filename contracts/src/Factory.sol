@@ -18,11 +18,20 @@ enum Kind {
 /// (`fund`), escrow to anyone (`pay`), both in one transaction (`payOut`), deposit to its own
 /// vault (`sweep`). A purse is named by environment, kind and owner, and its address follows from
 /// that alone, so that no call can mean another's purse, and money can arrive before it exists.
+///
+/// For the chain's native coin the factory stands where a token's address is given: it has the
+/// event and the `balanceOf` of one, and no function with which a holder could move anything. Coin
+/// arrives at an address without a log; `report` makes one of it, and only coin of which a log
+/// tells is in `balanceOf`, and can leave a purse again.
 contract Factory {
     address public admin;
     /// To whom the admin offered the role; it is theirs once they accept it.
     address public nextAdmin;
     mapping(bytes32 environment => mapping(address operator => bool)) public isOperator;
+
+    /// How much native coin the logs say that a purse has. Never more than an escrow or a deposit
+    /// address has; a vault's owner may have spent it without a log.
+    mapping(address purse => uint256) public balanceOf;
 
     address public immutable vaultImplementation;
     address public immutable purseImplementation;
@@ -31,12 +40,16 @@ contract Factory {
     event OperatorSet(bytes32 indexed environment, address indexed operator, bool allowed);
     event AdminOffered(address indexed nextAdmin);
     event AdminTaken(address indexed admin);
+    /// Native coin: from zero if it is seen for the first time.
+    event Transfer(address indexed from, address indexed to, uint256 value);
 
     error NoAdmin();
     error OnlyAdmin();
     error OnlyNextAdmin();
     error OnlyOperator();
     error CreationFailed();
+    error NothingToReport();
+    error NotReported();
 
     /// An environment's operators are separate from every other's: a lost one affects only its own.
     modifier onlyOperator(bytes32 environment) {
@@ -100,7 +113,7 @@ contract Factory {
         uint256 amount
     ) external onlyOperator(environment) {
         address escrow = addressOf(environment, Kind.Escrow, escrowOwner);
-        _created(environment, Kind.Vault, vaultOwner).pay(token, escrow, amount);
+        _pay(_created(environment, Kind.Vault, vaultOwner), token, escrow, amount, true);
     }
 
     /// Escrow to anyone: a release, or a refund.
@@ -111,7 +124,7 @@ contract Factory {
         address to,
         uint256 amount
     ) external onlyOperator(environment) {
-        _created(environment, Kind.Escrow, escrowOwner).pay(token, to, amount);
+        _pay(_created(environment, Kind.Escrow, escrowOwner), token, to, amount, false);
     }
 
     /// Vault to the escrow `transit` and on to anyone, in one transaction.
@@ -125,11 +138,11 @@ contract Factory {
     ) external onlyOperator(environment) {
         Purse escrow = _created(environment, Kind.Escrow, transit);
         uint256 before = IToken(token).balanceOf(address(escrow));
-        _created(environment, Kind.Vault, vaultOwner).pay(token, address(escrow), amount);
+        _pay(_created(environment, Kind.Vault, vaultOwner), token, address(escrow), amount, true);
         // What arrived, since a token may keep a fee; never what was there before; and never more
         // than was requested, even if the token reports more.
         uint256 arrived = IToken(token).balanceOf(address(escrow)) - before;
-        escrow.pay(token, to, arrived < amount ? arrived : amount);
+        _pay(escrow, token, to, arrived < amount ? arrived : amount, false);
     }
 
     /// Deposit to the vault of the same owner, exactly this amount.
@@ -140,7 +153,7 @@ contract Factory {
         uint256 amount
     ) external onlyOperator(environment) {
         address vault = addressOf(environment, Kind.Vault, owner);
-        _created(environment, Kind.Deposit, owner).pay(token, vault, amount);
+        _pay(_created(environment, Kind.Deposit, owner), token, vault, amount, true);
     }
 
     /// Deposit to the vault of the same owner, the whole balance. Anyone may call it: the money can
@@ -148,7 +161,42 @@ contract Factory {
     function sweepAll(bytes32 environment, bytes32 owner, address token) external {
         address vault = addressOf(environment, Kind.Vault, owner);
         Purse deposit = _created(environment, Kind.Deposit, owner);
-        deposit.pay(token, vault, IToken(token).balanceOf(address(deposit)));
+        if (token == address(this)) _report(address(deposit));
+        _pay(deposit, token, vault, IToken(token).balanceOf(address(deposit)), true);
+    }
+
+    function _pay(Purse from, address token, address to, uint256 amount, bool toPurse) private {
+        if (token != address(this)) return from.pay(token, to, amount);
+        // All of it before the call, since a recipient may call back.
+        uint256 known = balanceOf[address(from)];
+        if (amount > known) revert NotReported();
+        balanceOf[address(from)] = known - amount;
+        if (toPurse) balanceOf[to] += amount;
+        emit Transfer(address(from), to, amount);
+        from.payCoin(to, amount, toPurse);
+    }
+
+    // --- Native coin -----------------------------------------------------------------------------
+
+    /// Make a log of the coin that has come to a purse since the last one. Anyone may call it: the
+    /// coin stays where it is, and the purse need not exist.
+    function report(bytes32 environment, Kind kind, bytes32 owner) external {
+        if (_report(addressOf(environment, kind, owner)) == 0) revert NothingToReport();
+    }
+
+    /// How much native coin has come to an address, and has no log.
+    function unreported(address purse) public view returns (uint256) {
+        uint256 known = balanceOf[purse];
+        uint256 held = purse.balance;
+        return held > known ? held - known : 0;
+    }
+
+    function _report(address purse) private returns (uint256 found) {
+        found = unreported(purse);
+        if (found != 0) {
+            balanceOf[purse] += found;
+            emit Transfer(address(0), purse, found);
+        }
     }
 
     // --- Addresses -------------------------------------------------------------------------------

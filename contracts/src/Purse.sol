@@ -13,15 +13,20 @@ interface IToken {
 /// no initializer: the factory's address is part of the implementation's code, so there is nothing
 /// that somebody else could set first, or set again.
 ///
-/// It has no function for ether. Once the proxy is there it refuses ether, since it has no receive
-/// function; before, its address is empty and takes ether like any other, and nothing here can
-/// ever move it.
+/// Whoever sends the chain's native coin before the proxy is there leaves it at the address: the
+/// factory shows it in a log, and can have it paid back. Once the proxy is there, it refuses coin
+/// from everybody who does not call `take`, so that a payer's mistake fails instead of staying here.
 contract Purse {
     address public immutable factory;
 
     error OnlyFactory();
     error NotAToken(address token);
     error TransferFailed(address token);
+    error CoinRefused(address to);
+
+    /// What a recipient of coin may use: enough for a wallet that is a contract, and not so much
+    /// that a hostile one can burn the operator's coin.
+    uint256 private constant COIN_GAS = 100_000;
 
     constructor() {
         factory = msg.sender;
@@ -32,6 +37,15 @@ contract Purse {
         _onlyFactory();
         _pay(token, to, amount);
     }
+
+    /// Pay the chain's native coin, to anybody or to a purse. As `pay`, the factory decides.
+    function payCoin(address to, uint256 amount, bool isPurse) external virtual {
+        _onlyFactory();
+        _payCoin(to, amount, isPurse);
+    }
+
+    /// Take coin from another purse, or from whoever means to give it.
+    function take() external payable {}
 
     function _onlyFactory() internal view {
         if (msg.sender != factory) revert OnlyFactory();
@@ -48,5 +62,16 @@ contract Purse {
         bool agreed = answer.length == 0 ||
             (answer.length >= 32 && abi.decode(answer, (uint256)) == 1);
         if (!done || !agreed) revert TransferFailed(token);
+    }
+
+    function _payCoin(address to, uint256 amount, bool isPurse) internal {
+        // A purse that is not there yet takes coin with any data.
+        bytes memory data = isPurse ? abi.encodeCall(Purse.take, ()) : bytes("");
+        bool done;
+        assembly {
+            // Nothing of the answer is copied: it could be long.
+            done := call(COIN_GAS, to, amount, add(data, 32), mload(data), 0, 0)
+        }
+        if (!done) revert CoinRefused(to);
     }
 }

@@ -73,6 +73,13 @@ contract Vault is Purse {
         _pay(token, to, amount);
     }
 
+    /// Pay coin that was swept from the deposit address, as the factory says.
+    function payCoin(address to, uint256 amount, bool isPurse) external override {
+        _onlyFactory();
+        if (isFactoryRefused) revert FactoryRefused();
+        _payCoin(to, amount, isPurse);
+    }
+
     /// Name the owner, once: afterwards nobody can take the vault from them, not even the factory.
     function setOwner(address wallet) external {
         _onlyFactory();

@@ -16,6 +16,7 @@ from payments_core.accounts.operations import AccountDetails
 from payments_core.addresses import AddressError, identify_chain_type, normalize_address
 from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import Chain, ChainUnavailable
+from payments_core.chains.read_only import READABLE_USDC
 from payments_core.chains.token_balances import read_token_balances
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
@@ -25,7 +26,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.evolve import evolve
-from payments_core.networks import DEFAULT_SYMBOL, READABLE_USDC, Asset, ChainType, Networks
+from payments_core.networks import DEFAULT_SYMBOL, Asset, ChainType, Networks
 from payments_core.pricing.port import Pricing, PricingUnavailable
 from payments_core.tenants.authorization import Authority
 

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 import attrs
 
+from payments_core.addresses import NATIVE_ADDRESS
 from payments_core.clock import Instant
 from payments_core.networks import ChainType
 
@@ -174,6 +175,14 @@ class TransferIntent:
     module: ModuleIntent | None = None
 
 
+def is_coin_report(intent: TransferIntent) -> bool:
+    """Whether it only makes a log of the native coin that is at one of our addresses.
+
+    Native coin arrives without a log; what has one can be seen, and paid back, like a token.
+    """
+    return intent.recipient == intent.source.address and intent.token_address == NATIVE_ADDRESS
+
+
 @attrs.frozen
 class SignedTransaction:
     """A signed transaction: its hash is known before it is sent."""
@@ -292,6 +301,20 @@ class HasContracts(Protocol):
 
     def contracts(self) -> Mapping[str, str]:
         """The addresses of the contracts, by their names. Pure: no I/O."""
+
+
+@runtime_checkable
+class UnloggedCoin(Protocol):
+    """A chain on which native coin comes to our addresses without a log."""
+
+    def find_unlogged_coin(
+        self, environment_id: str, contracts: Sequence[Contract]
+    ) -> Mapping[str, int]:
+        """How much has come to each contract's address without a log, at the newest final height.
+
+        Contracts that cannot pay it, and those with less than it costs to send it back, are left
+        out. Raises ChainUnavailable.
+        """
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""The unsupported methods of a chain that is only read for balances."""
+"""What is common to chains that are only read for balances: the token, and what is unsupported."""
 
 from __future__ import annotations
 
@@ -14,6 +14,15 @@ from payments_core.chains.port import (
     UnsupportedByChain,
 )
 from payments_core.clock import HOUR
+from payments_core.networks import Asset, ChainType
+
+READABLE_USDC: Mapping[ChainType, Asset] = {
+    "solana": Asset(0, "USDC", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", 6),
+    "aptos": Asset(
+        0, "USDC", "0xbae207659db88bea0cbead6da0ed00aac12edcdda169e591cd41c94180b46f3b", 6
+    ),
+}
+"""The USDC of the types that are only read: their networks have numbers of an operator's own."""
 
 
 class ReadOnlyChain:

@@ -9,9 +9,10 @@ be in a block.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from payments_core.chains.backoff import poll_again
+from payments_core.chains.backoff import back_off, poll_again
+from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.scanner import ScanCursor, read_cursor
 from payments_core.clock import HOUR, MINUTE, SECOND, Instant, is_ahead
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
@@ -19,6 +20,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
 from payments_core.payments import lifecycle
+from payments_core.payments.coin_report import decide_report, find_coin
 from payments_core.payments.option_cleanup import close_open_options
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
@@ -49,11 +51,15 @@ _log = logging.getLogger(__name__)
 class PaymentExpiry:
     """The job at a Payment's expiry."""
 
-    def __init__(self, ports: Ports, wake_scanner: WakeScanner) -> None:
+    def __init__(
+        self, ports: Ports, chains: Mapping[int, Chain], wake_scanner: WakeScanner
+    ) -> None:
         """`wake_scanner` has a chain scanned soon that is seldom scanned."""
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._chains = chains
+        self._networks = ports.networks
         self._wake_scanner = wake_scanner
         self._alarms = _ChainAlarms(ports.clock.now())
 
@@ -61,16 +67,22 @@ class PaymentExpiry:
         """Expire the Payment, if it is time and its chain was read.
 
         A live attempt is waited for, and its end wakes the job. Options that nobody took expire in
-        any case.
+        any case. Native coin that has come to the escrow gets a log, with which it is noticed.
         """
         authority = WorkerAuthority.of(claimed)
         now = self._clock.now()
         [payment] = self._storage.fetch(authority.partition, Get(Payment, claimed.job.subject))
+        coin = 0
         is_due = payment is not None and payment.status in OPEN and now >= payment.expires_at_ms
         if payment is not None and is_due:
             waits = self._wait_for_chain(authority, payment, now)
             if waits is not None:
                 self._committer.finish(claimed, waits)
+                return
+            try:
+                coin = find_coin(self._chains, self._networks, authority.partition, payment)
+            except ChainUnavailable:
+                self._committer.finish(claimed, back_off(claimed.job, now))
                 return
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
@@ -83,7 +95,12 @@ class PaymentExpiry:
                 return Decision(None, next_run_at=now + POLL_MS)
             closed = close_open_options(tx, payment, "expire", now=now)
             if payment.status == "awaiting_payment":
-                return lifecycle.expire(payment, now=now).as_decision().merge(closed)
+                step = lifecycle.expire(payment, now=now)
+                if not coin:
+                    return step.as_decision().merge(closed)
+                id = id_sequence.issue("out")
+                partition, networks = authority.partition, self._networks
+                return decide_report(networks, partition, step, id, coin, now=now).merge(closed)
             return Decision(None).merge(closed)
 
         self._committer.commit(authority, decide, claimed=claimed)

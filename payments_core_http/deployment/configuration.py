@@ -133,7 +133,8 @@ class ChainSettings:
         "Its nodes, such as `evm+https://…`; three of different operators are best.", secret=True
     )
     settings: Mapping[str, str] = setting(
-        "Settings of the adapter; an EVM chain has `admin` and `agreement`.", attrs.Factory(dict)
+        "Settings of the adapter; an EVM chain has `admin`, `agreement` and `generation`.",
+        attrs.Factory(dict),
     )
 
 

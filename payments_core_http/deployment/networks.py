@@ -6,10 +6,10 @@ from typing import Any
 
 import attrs
 
+from payments_core.chains.read_only import READABLE_USDC
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.networks import (
     ETHER,
-    READABLE_USDC,
     Acceptance,
     Asset,
     FeePolicy,

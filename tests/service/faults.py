@@ -10,12 +10,14 @@ from payments_core.chains.port import (
     Block,
     Chain,
     ChainUnavailable,
+    Contract,
     FinalBalances,
     Heads,
     ScannedTransfer,
     SignedTransaction,
     TransactionView,
     TransferIntent,
+    UnloggedCoin,
 )
 from payments_core.chains.role_modules import ModuleChain, ModuleState
 from payments_core.clock import Instant
@@ -223,6 +225,13 @@ class FaultyChain:
         return self._through(
             lambda: self._inner.check_contract_signature(address, digest, signature)
         )
+
+    def find_unlogged_coin(
+        self, environment_id: str, contracts: Sequence[Contract]
+    ) -> Mapping[str, int]:
+        inner = self._inner
+        assert isinstance(inner, UnloggedCoin)
+        return self._through(lambda: inner.find_unlogged_coin(environment_id, contracts))
 
     def find_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> str:
         return str(self._modules.find_module(environment_id, avatar, tokens))

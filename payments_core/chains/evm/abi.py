@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.chains.evm.addresses import SALT, hash_id
+from payments_core.chains.evm.addresses import PURSE_KINDS, SALT, PurseKind, hash_id
 from payments_core.chains.role_modules import CALL
 from payments_core.chains.typed_data import ZERO_ADDRESS
 
@@ -70,6 +70,8 @@ PAY = Function("pay", ("bytes32", "bytes32", "address", "address", "uint256"))
 PAY_OUT = Function("payOut", ("bytes32", "bytes32", "bytes32", "address", "address", "uint256"))
 SWEEP = Function("sweep", ("bytes32", "bytes32", "address", "uint256"))
 SWEEP_ALL = Function("sweepAll", ("bytes32", "bytes32", "address"))
+REPORT = Function("report", ("bytes32", "uint8", "bytes32"))
+UNREPORTED = Function("unreported", ("address",))
 SET_OPERATOR = Function("setOperator", ("bytes32", "address", "bool"))
 SET_VAULT_OWNER = Function("setVaultOwner", ("bytes32", "bytes32", "address"))
 OFFER_ADMIN = Function("offerAdmin", ("address",))
@@ -172,6 +174,11 @@ def sweep(environment_id: str, owner_id: str, token: str, amount_atomic: int) ->
 def sweep_all(environment_id: str, owner_id: str, token: str) -> bytes:
     """To the factory, by anybody: the whole balance of a deposit to its vault."""
     return SWEEP_ALL.call(hash_id(environment_id), hash_id(owner_id), token)
+
+
+def report(environment_id: str, kind: PurseKind, owner_id: str) -> bytes:
+    """To the factory, by anybody: make a log of the native coin that has come to a purse."""
+    return REPORT.call(hash_id(environment_id), PURSE_KINDS[kind], hash_id(owner_id))
 
 
 def set_vault_owner(environment_id: str, owner_id: str, wallet: str) -> bytes:

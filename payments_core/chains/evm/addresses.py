@@ -23,17 +23,29 @@ SALT = bytes(32)
 PurseKind = Literal["vault", "escrow", "deposit"]
 PURSE_KINDS: dict[PurseKind, int] = {"vault": 0, "escrow": 1, "deposit": 2}
 
+Generation = Literal[1, 2]
+_FACTORIES: dict[Generation, str] = {1: "first/Factory", 2: "Factory"}
+"""The contracts of each generation."""
+
+GENERATIONS = tuple(_FACTORIES)
+
 
 @attrs.frozen
 class Deployment:
-    """Our contracts for one admin: the admin's address decides all others."""
+    """One generation of our contracts, for one admin: the admin's address decides all others."""
 
     admin: str
+    generation: Generation = 2
+
+    @property
+    def pays_coin(self) -> bool:
+        """Whether the contracts can pay the chain's native coin."""
+        return self.generation > 1
 
     @cached_property
     def creation(self) -> bytes:
         """The code that creates the factory."""
-        return load_contract("Factory").creation + _address_word(
+        return load_contract(_FACTORIES[self.generation]).creation + _address_word(
             normalize_address("evm", self.admin)
         )
 

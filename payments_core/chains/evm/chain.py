@@ -13,8 +13,8 @@ import attrs
 
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
-from payments_core.chains.evm.addresses import Deployment, RoleModule
-from payments_core.chains.evm.blocks import block_call, parse_block_at
+from payments_core.chains.evm.addresses import GENERATIONS, Deployment, RoleModule
+from payments_core.chains.evm.blocks import block_call, call_at_block, parse_block_at
 from payments_core.chains.evm.fees import (
     GAS_MARGIN,
     MEASURED_GAS,
@@ -24,6 +24,7 @@ from payments_core.chains.evm.fees import (
     gas_limit,
     initial_fees,
 )
+from payments_core.chains.evm.intents import encode_intent, find_deployment, find_payer
 from payments_core.chains.evm.node_checks import check_node, require_decimals
 from payments_core.chains.evm.quorum import (
     CHAIN_ID,
@@ -54,6 +55,7 @@ from payments_core.chains.port import (
     AddressSpec,
     ChainMismatch,
     ChainUnavailable,
+    Contract,
     ModuleIntent,
     SignedTransaction,
     SignerRefused,
@@ -94,8 +96,11 @@ class EvmChain(EvmReader):
         signer: Signer | RotatedSigner,
         *,
         network: Network | None = None,
+        refuses_first: bool = False,
     ) -> None:
-        """`network` is the shipped one with the nodes' chain id, unless given.
+        """`network` is the shipped one with the nodes' chain id, unless given. `refuses_first` is
+        for a deployment that does not say its generation of the contracts: its chain is refused
+        where the first one is, since its addresses may be of that.
 
         Raises ChainMismatch without a network or its fee policy: another chain's limits may cost a
         fortune. Raises TypeError for a signer with an asynchronous method.
@@ -111,6 +116,11 @@ class EvmChain(EvmReader):
             raise ChainMismatch(f"the fee policy of chain {network.chain_id} is not configured")
         super().__init__(endpoints, network.acceptance)
         self._deployment = deployment
+        others = (Deployment(deployment.admin, generation) for generation in GENERATIONS)
+        self._deployments = tuple(dict.fromkeys((deployment, *others)))
+        self._refuses_first = refuses_first
+        if deployment.pays_coin:
+            self.coin_contract = deployment.factory
         self._signer = signer
         self._network = network
         self._fees = network.fees
@@ -122,12 +132,15 @@ class EvmChain(EvmReader):
         Raises ChainMismatch, and ChainUnavailable if too few nodes answer.
         """
         self._endpoints.check()
+        first = Deployment(self._deployment.admin, 1)
+        if self._refuses_first and self._has_code(first.factory):
+            raise ChainMismatch(
+                f"chain {self.chain_id} has the first generation of the contracts: set "
+                "generation to 1 if this deployment began with it, else to 2; "
+                "see docs/explanation/contracts.md"
+            )
         factory = self._deployment.factory
-
-        def ask(session: NodeSession) -> bool:
-            return answers.parse_data(session.call("eth_getCode", factory, "latest")) != b""
-
-        if not self._endpoints.query_agreed(ask):
+        if not self._has_code(factory):
             raise ChainMismatch(
                 f"chain {self.chain_id} has no payments-core factory at {factory}; "
                 "see docs/how-to/keys.md"
@@ -138,6 +151,12 @@ class EvmChain(EvmReader):
         """See ChecksNodes."""
         for node in self._endpoints.nodes:
             yield from check_node(node, self._network, now)
+
+    def _has_code(self, address: str) -> bool:
+        def ask(session: NodeSession) -> bool:
+            return answers.parse_data(session.call("eth_getCode", address, "latest")) != b""
+
+        return self._endpoints.query_agreed(ask)
 
     # Writing.
 
@@ -161,9 +180,8 @@ class EvmChain(EvmReader):
         if intent.module is not None:
             call = self._module_call(intent.environment_id, intent.module)
             return self.prepare_call(intent.environment_id, nonce, call)
-        self._require_own_addresses(intent)
-        action, data = _encode_intent(intent)
-        return self._sign(intent.environment_id, nonce, self._deployment.factory, action, data)
+        made = encode_intent(self._deployments, intent)
+        return self._sign(intent.environment_id, nonce, made.factory, made.action, made.data)
 
     def prepare_call(self, environment_id: str, nonce: int, call: ModuleCall) -> SignedTransaction:
         """Sign, and never send, a step that puts a user's role module in place.
@@ -277,11 +295,37 @@ class EvmChain(EvmReader):
         balances = map(min, zip(*self._endpoints.query_all(ask), strict=True))
         return {sender: wei // cost for sender, wei in zip(wanted, balances, strict=True)}
 
+    def find_unlogged_coin(
+        self, environment_id: str, contracts: Sequence[Contract]
+    ) -> Mapping[str, int]:
+        """See UnloggedCoin. Nobody can send back what is at contracts of the first generation."""
+        addresses = [
+            contract.address
+            for contract in contracts
+            if find_deployment(self._deployments[:1], environment_id, contract) is not None
+        ]
+        if self.coin_contract is None or not addresses:
+            return {}
+        final = self.heads().final
+        put = [
+            {"to": self.coin_contract, "data": "0x" + calls.UNREPORTED.call(address).hex()}
+            for address in addresses
+        ]
+
+        def ask(session: NodeSession) -> tuple[int, ...]:
+            return tuple(map(answers.parse_uint256, call_at_block(session, put, final)))
+
+        found = dict(zip(addresses, self._endpoints.query_agreed(ask), strict=True))
+        if not any(found.values()):
+            return {}
+        market = self._estimate_fees()
+        fees = initial_fees(market.base_fee, market.priority, self._fees)
+        cost = (MEASURED_GAS["report"] + MEASURED_GAS["pay"]) * fees.max_fee
+        return {address: amount for address, amount in found.items() if amount > cost}
+
     def find_payer(self, intent: TransferIntent) -> str:
-        """See Chain: a vault pays through the transfer's own escrow."""
-        if _is_paid_out(intent):
-            return self.derive(AddressSpec(intent.environment_id, "escrow", intent.id))
-        return intent.source.address
+        """See Chain."""
+        return find_payer(self._deployments, intent)
 
     def _role_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> RoleModule:
         operator = self._signer.address(environment_id)
@@ -299,28 +343,6 @@ class EvmChain(EvmReader):
         )
         data = encode_execution(enable, bytes.fromhex(step.signature))
         return ModuleCall(module, step.avatar, data)
-
-    def _require_own_addresses(self, intent: TransferIntent) -> None:
-        """Raise SignerRefused unless the money is at the contracts' address.
-
-        An address derived by other contracts, or for another admin, does not match.
-        """
-        source = intent.source
-        spec = AddressSpec(intent.environment_id, source.kind, source.owner_id)
-        if source.kind == "operator" or self.derive(spec) != source.address:
-            raise SignerRefused(
-                f"{intent.id}: {source.address} is not a contract of this deployment"
-            )
-        if intent.escrow_of is not None:
-            escrow = AddressSpec(intent.environment_id, "escrow", intent.escrow_of)
-            is_right = self.derive(escrow) == intent.recipient
-        elif source.kind == "deposit":
-            vault = AddressSpec(intent.environment_id, "vault", source.owner_id)
-            is_right = self.derive(vault) == intent.recipient
-        else:
-            is_right = True
-        if not is_right:
-            raise SignerRefused(f"{intent.id}: the contracts would pay another recipient")
 
     def _sign(
         self,
@@ -396,21 +418,3 @@ def _sign_transaction(
 def _median(numbers: Sequence[int]) -> int:
     """The median: among three, one lying node cannot choose it."""
     return sorted(numbers)[len(numbers) // 2]
-
-
-def _is_paid_out(intent: TransferIntent) -> bool:
-    return intent.source.kind == "vault" and intent.escrow_of is None
-
-
-def _encode_intent(intent: TransferIntent) -> tuple[Action, bytes]:
-    """The factory's function for the transfer, and its calldata."""
-    environment, token, amount = intent.environment_id, intent.token_address, intent.amount_atomic
-    source, to = intent.source, intent.recipient
-    if source.kind == "escrow":
-        return "pay", calls.pay(environment, source.owner_id, token, to, amount)
-    if source.kind == "deposit":
-        return "sweep", calls.sweep(environment, source.owner_id, token, amount)
-    if _is_paid_out(intent):
-        return "pay_out", calls.pay_out(environment, source.owner_id, intent.id, token, to, amount)
-    assert intent.escrow_of is not None
-    return "fund", calls.fund(environment, source.owner_id, intent.escrow_of, token, amount)

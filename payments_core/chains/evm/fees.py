@@ -46,6 +46,7 @@ Action = Literal[
     "pay_out",
     "sweep",
     "sweep_all",
+    "report",
     "deploy_role_module",
     "enable_module",
     "exec_transfer",
@@ -56,7 +57,7 @@ Action = Literal[
 # not yet created, the recipient without that token. tests/chains/evm/test_fees.py measures it
 # again.
 MEASURED_GAS: Mapping[Action, int] = {
-    "deploy_factory": 2_039_534,
+    "deploy_factory": 2_284_658,
     "set_operator": 48_794,
     "set_vault_owner": 99_611,
     "fund": 114_014,
@@ -64,6 +65,7 @@ MEASURED_GAS: Mapping[Action, int] = {
     "pay_out": 173_338,
     "sweep": 111_260,
     "sweep_all": 104_928,
+    "report": 50_705,
     "deploy_role_module": 441_273,  # for one token
     "enable_module": 83_008,
     "exec_transfer": 73_862,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from payments_core.addresses import NATIVE_ADDRESS
 from payments_core.chains.evm import contract_probe as questions
 from payments_core.chains.evm import contract_signatures, scans
 from payments_core.chains.evm import responses as answers
@@ -80,6 +81,9 @@ class EvmReader:
     heads_shared_for_s: float = 1.0
     """How long readers of `token_balances` share one query of the heads."""
 
+    coin_contract: str | None = None
+    """The contract whose logs and balances are those of native coin; without one there are none."""
+
     def __init__(self, endpoints: NodeQuorum, acceptance: Sequence[Acceptance]) -> None:
         """`acceptance` are the rows of the network's policy; the last says what is final."""
         self._endpoints = endpoints
@@ -127,6 +131,10 @@ class EvmReader:
 
         So one transaction without an answer does not hold up the others.
         """
+        views = self._read_transactions(hashes)
+        return {hash: self._name_coin(view) for hash, view in views.items()}
+
+    def _read_transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
         wanted = tuple(dict.fromkeys(hashes))
         if not wanted:
             return {}
@@ -152,7 +160,7 @@ class EvmReader:
 
         Without `recipients`, transfers to any address. The transfers need not be final.
         """
-        scan = Scan.of(tokens, recipients, first, last)
+        scan = Scan.of(self._to_contracts(tokens), recipients, first, last)
         if scan.is_empty:
             return ()
         found = self._endpoints.query_until_decided(
@@ -160,7 +168,10 @@ class EvmReader:
             lambda replies, is_last: scans.agree_on_scan(replies, is_last, self._endpoints.enough),
         )
         logs = answers.sort_logs(found.agreed + self._prove_logs(found.disputed))
-        return tuple(map(answers.to_scanned_transfer, logs))
+        found_transfers = map(answers.to_scanned_transfer, logs)
+        return tuple(
+            evolve(one, token_address=self._to_token(one.token_address)) for one in found_transfers
+        )
 
     def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
         """Balances at the newest final block."""
@@ -223,7 +234,10 @@ class EvmReader:
         self, token_addresses: Sequence[str], holders: Sequence[str], final: Block
     ) -> dict[str, FinalBalances]:
         pairs = [(token, holder) for token in dict.fromkeys(token_addresses) for holder in holders]
-        calls = [{"to": token, "data": _BALANCE_OF + holder[2:].lower()} for token, holder in pairs]
+        calls = [
+            {"to": self._to_contract(token), "data": _BALANCE_OF + holder[2:].lower()}
+            for token, holder in pairs
+        ]
 
         def ask(session: NodeSession) -> tuple[int, ...]:
             return tuple(map(answers.parse_uint256, call_at_block(session, calls, final)))
@@ -232,6 +246,24 @@ class EvmReader:
         for (token, holder), amount in zip(pairs, self._endpoints.query_agreed(ask), strict=True):
             amounts[token][holder] = amount
         return {token: FinalBalances(final.number, held) for token, held in amounts.items()}
+
+    def _to_contract(self, token_address: str) -> str:
+        """The contract that is asked about a token."""
+        is_coin = token_address == NATIVE_ADDRESS
+        return self.coin_contract or token_address if is_coin else token_address
+
+    def _to_contracts(self, token_addresses: Sequence[str]) -> list[str]:
+        return [self._to_contract(token) for token in token_addresses]
+
+    def _to_token(self, contract: str) -> str:
+        return NATIVE_ADDRESS if contract == self.coin_contract else contract
+
+    def _name_coin(self, view: TransactionView | None) -> TransactionView | None:
+        """A transaction whose logs of native coin have its address as their token's."""
+        if view is None or all(log.token_address != self.coin_contract for log in view.logs):
+            return view
+        logs = (evolve(log, token_address=self._to_token(log.token_address)) for log in view.logs)
+        return evolve(view, logs=tuple(logs))
 
     def _read_tip(self, session: NodeSession) -> _Tip:
         tags = ("latest", *self._tags)
@@ -269,7 +301,7 @@ class EvmReader:
 
     def _prove_logs(self, disputed: tuple[Log, ...]) -> tuple[Log, ...]:
         """The logs that some nodes did not report, but that enough have in the receipt."""
-        views = self.transactions([log.transaction_hash for log in disputed])
+        views = self._read_transactions([log.transaction_hash for log in disputed])
         proven = []
         for log in disputed:
             if log.transaction_hash not in views:

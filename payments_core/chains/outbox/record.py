@@ -30,12 +30,14 @@ StoredPurpose = Literal["funding", "release", "refund", "sweep"]
 TransferPurpose = (
     StoredPurpose
     | Literal["onramp", "deploy_module", "enable_module", "receipt_return", "deposit_return"]
+    | Literal["coin_report"]
 )
 
 _PURPOSES_BY_OWNER: Mapping[tuple[StoredPurpose, str], TransferPurpose] = {
     ("release", "bank_txn_"): "onramp",
     ("refund", "receipt_"): "receipt_return",
     ("refund", "deposit_"): "deposit_return",
+    ("sweep", "payment_"): "coin_report",
 }
 """The purpose of transfers that a software release of long ago does not know, by the purpose that
 is stored for it and by the beginning of the owner's id."""

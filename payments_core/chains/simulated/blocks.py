@@ -16,6 +16,9 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.evolve import evolve
 from payments_core.storage.port import Transaction
 
+UNLOGGED_COIN = "native coin without a log"
+"""The token of the books for native coin that has come to an address of ours, and has no log."""
+
 CONFIRMATIONS = 3
 """A block is final when this many blocks are on top of it."""
 
@@ -123,7 +126,10 @@ def view(state: SimulatedChainState, row: SimulatedTransaction) -> TransactionVi
 
 
 def logs(row: SimulatedTransaction) -> tuple[TransferLog, ...]:
-    """The logs of a transaction, at their places in it and in its block."""
+    """The logs of a transaction, at their places in it and in its block.
+
+    The books keep native coin without a log as a token of its own, which nobody is shown.
+    """
     return tuple(
         TransferLog(
             position,
@@ -134,4 +140,5 @@ def logs(row: SimulatedTransaction) -> tuple[TransferLog, ...]:
             log.amount_atomic,
         )
         for position, log in enumerate(row.logs)
+        if log.token_address != UNLOGGED_COIN
     )

@@ -26,6 +26,7 @@ from payments_core.chains.port import (
     SignedTransaction,
     TransactionView,
     TransferIntent,
+    is_coin_report,
 )
 from payments_core.chains.role_modules import ModuleState
 from payments_core.chains.simulated import blocks
@@ -64,6 +65,7 @@ from payments_core.chains.simulated.transfers import (
     load_amounts,
     to_movement,
 )
+from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.clock import HOUR, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
@@ -154,6 +156,14 @@ class SimulatedChain:
         reads = (Get(SimulatedBalance, id) for id in ids)
         return self._read_or_fail("balances", load, self._state_read, *reads)
 
+    def find_unlogged_coin(
+        self, environment_id: str, contracts: Sequence[Contract]
+    ) -> Mapping[str, int]:
+        """See UnloggedCoin: sending back costs nothing here."""
+        addresses = [contract.address for contract in contracts]
+        held = self.balances(blocks.UNLOGGED_COIN, addresses).amounts
+        return {address: amount for address, amount in held.items() if amount > 0}
+
     def check_contract_signature(
         self, address: str, digest: bytes, signature: bytes
     ) -> bool | None:
@@ -205,6 +215,8 @@ class SimulatedChain:
         return self._read(lambda snapshot: load_nonce(snapshot, self.chain_id, sender))
 
     def find_payer(self, intent: TransferIntent) -> str:
+        if is_coin_report(intent):
+            return ZERO_ADDRESS
         if intent.source.kind != "vault" or intent.escrow_of is not None:
             return intent.source.address
         return self.derive(AddressSpec(intent.environment_id, "escrow", intent.id))

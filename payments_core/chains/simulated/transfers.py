@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import attrs
 
-from payments_core.chains.simulated.blocks import add_transaction_block
+from payments_core.addresses import NATIVE_ADDRESS
+from payments_core.chains.simulated.addresses import is_contract
+from payments_core.chains.simulated.blocks import UNLOGGED_COIN, add_transaction_block
 from payments_core.chains.simulated.calls import SimulatedCall
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
@@ -15,6 +17,7 @@ from payments_core.chains.simulated.records import (
     SimulatedLog,
     SimulatedTransaction,
 )
+from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.errors import AmountOutOfRange
@@ -46,6 +49,20 @@ class Movement:
     reverts: bool = False
     sender: str | None = None
     slot: int | None = None
+
+    @property
+    def is_coin_report(self) -> bool:
+        """Whether it only makes a log of the native coin that is at an address of ours."""
+        return self.source == self.recipient and self.token_address == NATIVE_ADDRESS
+
+    @property
+    def is_unlogged(self) -> bool:
+        """Whether it brings native coin to an address of ours: a real chain has no log of it."""
+        return (
+            self.sender is None
+            and self.token_address == NATIVE_ADDRESS
+            and is_contract(self.recipient)
+        )
 
 
 def to_movement(call: SimulatedCall, hash: str, *, reverts: bool) -> Movement:
@@ -85,10 +102,24 @@ def include(
         slot=movement.slot,
     )
     included = Decision(row, inserts=(row,)).merge(insert_or_replace(after))
+    amount = Atomic(movement.amount_atomic)
+    if logs and movement.is_coin_report:
+        unlogged = {movement.recipient: Atomic(-amount), FAUCET: amount}
+        logged = {movement.recipient: amount, ZERO_ADDRESS: Atomic(-amount)}
+        return included.merge(
+            _move_balances(tx, state, UNLOGGED_COIN, unlogged, after.highest),
+            _move_balances(tx, state, NATIVE_ADDRESS, logged, after.highest),
+        )
     if not logs or movement.source == movement.recipient or not movement.amount_atomic:
         return included
-    amount = Atomic(movement.amount_atomic)
     changes = {movement.recipient: amount, movement.source: Atomic(-amount)}
+    if movement.is_unlogged:
+        gone = {movement.source: Atomic(-amount), ZERO_ADDRESS: amount}
+        come = {movement.recipient: amount, FAUCET: Atomic(-amount)}
+        return included.merge(
+            _move_balances(tx, state, NATIVE_ADDRESS, gone, after.highest),
+            _move_balances(tx, state, UNLOGGED_COIN, come, after.highest),
+        )
     return included.merge(_move_balances(tx, state, movement.token_address, changes, after.highest))
 
 
@@ -124,23 +155,40 @@ def insert_or_replace(record: Record) -> Decision[None]:
 def _must_revert(tx: Transaction, state: SimulatedChainState, movement: Movement) -> bool:
     if movement.reverts or movement.source == FAUCET:
         return movement.reverts
-    id = balance_id(state.id, movement.token_address, movement.source)
+    token = UNLOGGED_COIN if movement.is_coin_report else movement.token_address
+    id = balance_id(state.id, token, movement.source)
     payer = tx.get(SimulatedBalance, id, for_update=True)
     return (payer.total_atomic if payer else 0) < movement.amount_atomic
 
 
 def _to_logs(movement: Movement) -> tuple[SimulatedLog, ...]:
-    stops = [movement.source, movement.payer, movement.recipient]
-    places = [place for place in stops if place is not None]
+    if movement.is_coin_report:
+        ways = [
+            (NATIVE_ADDRESS, ZERO_ADDRESS, movement.recipient),
+            (UNLOGGED_COIN, movement.recipient, FAUCET),
+        ]
+    elif movement.is_unlogged:
+        ways = [
+            (NATIVE_ADDRESS, movement.source, ZERO_ADDRESS),
+            (UNLOGGED_COIN, FAUCET, movement.recipient),
+        ]
+    else:
+        ways = [(movement.token_address, *way) for way in pairwise(_stops(movement))]
     return tuple(
         SimulatedLog(
-            token_address=movement.token_address,
+            token_address=token,
             sender=sender,
             recipient=recipient,
             amount_atomic=movement.amount_atomic,
         )
-        for sender, recipient in pairwise(places)
+        for token, sender, recipient in ways
     )
+
+
+def _stops(movement: Movement) -> list[str]:
+    """The addresses at which a transfer stops, from the first to the last."""
+    stops = [movement.source, movement.payer, movement.recipient]
+    return [place for place in stops if place is not None]
 
 
 def _move_balances(

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
+from payments_core.addresses import NATIVE_ADDRESS
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment
@@ -194,17 +195,23 @@ class AnvilChain(EvmChain):
         *,
         reverts: bool = False,
     ) -> str:
-        """See SandboxChain. Each name has its own sender, and so one first transaction."""
+        """See SandboxChain. Each name has its own sender, and so one first transaction.
+
+        Native coin always comes from that sender, and has no log.
+        """
+        value = amount_atomic if token_address == NATIVE_ADDRESS else 0
         if reverts:
             data = b"\xff" * 4  # not a function of any token
+        elif token_address == NATIVE_ADDRESS:
+            token_address, data = recipient, b""
         elif source is None:
             data = calls.MINT.call(recipient, amount_atomic)
         else:
             data = calls.MOVE_FROM.call(source, recipient, amount_atomic)
         sender = f"stranger/{name}"
-        ready = self._sign_as(sender, 0, token_address, data, _GAS)
+        ready = self._sign_as(sender, 0, token_address, data, _GAS, value=value)
         if self.transaction(ready.hash) is None:
-            self._run_method("anvil_setBalance", self._local.address(sender), hex(_ETHER))
+            self._run_method("anvil_setBalance", self._local.address(sender), hex(_ETHER + value))
             self._include(ready)
         return ready.hash
 
@@ -279,10 +286,6 @@ class AnvilChain(EvmChain):
         blocks = self._query_node([block_call(number) for number in range(first, last + 1)])
         return [hash for raw in blocks for hash in _BLOCK_DECODER.decode(raw).transactions]
 
-    def _has_code(self, address: str) -> bool:
-        (raw,) = self._query_node([RpcCall("eth_getCode", (address, "latest"))])
-        return answers.parse_data(raw) != b""
-
     def _send_as_admin(self, to: str, data: bytes, *, gas: int = _GAS) -> None:
         self._run_method("anvil_setBalance", self._admin, hex(1_000 * _ETHER))
         (raw,) = self._query_node([RpcCall("eth_getTransactionCount", (self._admin, "latest"))])
@@ -290,13 +293,15 @@ class AnvilChain(EvmChain):
         if not self._include(ready).succeeded:
             raise ChainUnavailable("the node rejected a transaction of the sandbox's admin")
 
-    def _sign_as(self, name: str, nonce: int, to: str, data: bytes, gas: int) -> SignedTransaction:
+    def _sign_as(
+        self, name: str, nonce: int, to: str, data: bytes, gas: int, *, value: int = 0
+    ) -> SignedTransaction:
         """Sign with fixed fees, so that the same arguments give the same bytes."""
         unsigned = UnsignedTransaction(
             chain_id=self.chain_id,
             nonce=nonce,
             to=to,
-            value=0,
+            value=value,
             data=data,
             gas=gas,
             max_fee=_FEE,

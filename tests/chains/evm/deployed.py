@@ -11,7 +11,13 @@ from eth_account.signers.local import LocalAccount
 from eth_hash.auto import keccak
 
 from payments_core.chains.evm import abi as calls
-from payments_core.chains.evm.addresses import DEPLOYER, Deployment, PurseKind, RoleModule
+from payments_core.chains.evm.addresses import (
+    DEPLOYER,
+    Deployment,
+    Generation,
+    PurseKind,
+    RoleModule,
+)
 from payments_core.chains.evm.artifacts import load_contract, load_contracts
 from payments_core.chains.role_modules import CALL
 from tests.chains.evm.nodes import (
@@ -33,9 +39,9 @@ MILLION = 1_000_000
 class Deployed:
     """The factory on a node, and shorthands for what tests do with it."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, generation: Generation = 2) -> None:
         self.node = node
-        self.deployment = Deployment(ADMIN)
+        self.deployment = Deployment(ADMIN, generation)
         self.factory = self.deployment.factory
         self.deploy(self.deployment.creation)
         self.do(ADMIN, calls.set_operator(ENV, OPERATOR, allowed=True))

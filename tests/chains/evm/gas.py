@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import attrs
 
 from payments_core.chains.evm import abi as calls
-from payments_core.chains.evm.addresses import Deployment
+from payments_core.chains.evm.addresses import Deployment, Generation, PurseKind
 from payments_core.chains.evm.artifacts import load_contract
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.deployed import ENV, MILLION, Deployed, account
@@ -30,26 +30,36 @@ class Row:
     first: int | None
     later: int | None
 
-    def __str__(self) -> str:
-        gas = (f"{each:,}" if each else "" for each in (self.first, self.later))
-        return f"| {self.name} | {' | '.join(gas)} |"
+    @property
+    def gas(self) -> str:
+        """Two columns of the table."""
+        return " | ".join(f"{each:,}" if each else "" for each in (self.first, self.later))
 
 
-def rows() -> Iterator[Row]:
-    """Every row of the table."""
+def lines() -> Iterator[str]:
+    """Every line of the table: the gas of the contracts, and of those of the first generation."""
+    before = {row.name: row.gas for row in rows(1)}
+    for row in rows(2):
+        yield f"| {row.name} | {row.gas} | {before.get(row.name, ' | ')} |"
+
+
+def rows(generation: Generation) -> Iterator[Row]:
+    """What each function of a generation costs."""
     with AnvilProcess() as anvil:
         node = Node(anvil.url)
-        deployed = Deployed(node)
+        deployed = Deployed(node, generation)
         node.ask("anvil_setCode", TOKEN, hexed(load_contract("TestToken").runtime or b""))
         deployed.mint(TOKEN, MERCHANT, MILLION)  # a merchant who was paid before
         deployed.mint(TOKEN, PAYER, MILLION)
         moved = node.do(PAYER, TOKEN, calls.transfer(MERCHANT, AMOUNT)).gas_used
         yield Row("a token's `transfer` alone, for comparison", None, moved)
-        factory = deployed.deploy(Deployment(MERCHANT).creation).gas_used
+        factory = deployed.deploy(Deployment(MERCHANT, generation).creation).gas_used
         yield Row("deploying `Factory`", factory, None)
         named = deployed.do(ADMIN, calls.set_operator(ENV, PAYER, allowed=True)).gas_used
         yield Row("`setOperator`", named, None)
         yield from _moving(deployed)
+        if generation == 2:
+            yield from _coin(deployed)
         yield from _owning(deployed)
         yield from _modules(deployed)
         node.close()
@@ -82,6 +92,30 @@ def _moving(deployed: Deployed) -> Iterator[Row]:
                 data = calls.sweep_all(ENV, f"user-of-{name}", TOKEN)
             found.append(gas(data))
         yield Row(f"`{name}`, the whole deposit", *found)
+
+
+def _coin(deployed: Deployed) -> Iterator[Row]:
+    """Native coin, at an escrow and at a deposit address that do not exist yet."""
+
+    def gas(data: bytes) -> int:
+        return deployed.do(OPERATOR, data).gas_used
+
+    def arrives(kind: PurseKind, owner_id: str) -> int:
+        deployed.node.do(PAYER, deployed.address(kind, owner_id), value=AMOUNT)
+        return gas(calls.report(ENV, kind, owner_id))
+
+    coin = deployed.factory
+    first = arrives("escrow", "coin-1")
+    deployed.node.do(PAYER, deployed.address("escrow", "coin-1"), value=AMOUNT)
+    later = gas(calls.report(ENV, "escrow", "coin-1"))
+    yield Row("`report` of native coin, and of more of it", first, later)
+    back = gas(calls.pay(ENV, "coin-1", coin, MERCHANT, AMOUNT))
+    rest = gas(calls.pay(ENV, "coin-1", coin, MERCHANT, AMOUNT))
+    yield Row("`pay` of native coin, a part first, then its rest", back, rest)
+    arrives("deposit", "coined")
+    yield Row("`sweep` of native coin", gas(calls.sweep(ENV, "coined", coin, AMOUNT)), None)
+    out = gas(calls.pay_out(ENV, "coined", "coin-2", coin, MERCHANT, AMOUNT))
+    yield Row("`payOut` of native coin", out, None)
 
 
 def _owning(deployed: Deployed) -> Iterator[Row]:
@@ -124,5 +158,5 @@ def _modules(deployed: Deployed) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    for row in rows():
-        print(row)
+    for line in lines():
+        print(line)

@@ -188,8 +188,10 @@ def used_afterwards(deployed: Deployed) -> dict[Action, int]:
         "pay_out": calls.pay_out(ENV, "b", "transit", token, STRANGER, 5),
         "sweep": calls.sweep(ENV, "d", token, 5),
         "sweep_all": calls.sweep_all(ENV, "e", token),
+        "report": calls.report(ENV, "escrow", "coined"),
         "set_vault_owner": calls.set_vault_owner(ENV, "new", OWNER),
     }
+    deployed.node.do(STRANGER, deployed.address("escrow", "coined"), value=5)
     used |= {action: deployed.do(OPERATOR, data).gas_used for action, data in owners.items()}
     vault = deployed.owned_vault("f", OWNER)
     module = RoleModule(deployed.factory, ENV, vault, OPERATOR, (token,))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from payments_core_http.cli.anvil.process import VERSION
-from tests.chains.evm.gas import rows
+from tests.chains.evm.gas import lines
 from tests.chains.evm.nodes import Node
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "explanation" / "contracts.md"
@@ -18,6 +18,6 @@ def test_the_figures_on_the_page_are_the_measured_ones(node: Node) -> None:
     assert f"anvil {VERSION}" in page
     if f"v{VERSION}" not in node.ask("web3_clientVersion"):
         pytest.skip("another anvil may have another fork's prices")
-    lines = page.splitlines()
-    missing = [str(row) for row in rows() if str(row) not in lines]
+    present = page.splitlines()
+    missing = [line for line in lines() if line not in present]
     assert not missing, "\n".join(missing)

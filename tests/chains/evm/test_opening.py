@@ -37,6 +37,7 @@ def test_an_evm_chain_opens_without_asking_its_nodes() -> None:
         ({"admin": "0x1"}, "admin must be 0x and 40 hex digits"),
         ({"admin": ADMIN, "agreement": "0"}, "agreement must be the number"),
         ({"admin": ADMIN, "agreement": "most"}, "agreement must be the number"),
+        ({"admin": ADMIN, "generation": "3"}, "generation must be 1 or 2"),
         ({"admin": ADMIN, "agreements": "2"}, "unknown setting agreements"),
     ],
 )

@@ -266,7 +266,7 @@ class Case:
             for it in self._claim("timers")
             if (it.job.kind, it.job.subject) == (EXPIRE_PAYMENT, self.id)
         ]
-        PaymentExpiry(service.parts.ports, lambda authority, chain_id: None).run(claimed)
+        PaymentExpiry(service.parts.ports, {}, lambda authority, chain_id: None).run(claimed)
 
     def _claim(self, queue: str) -> Sequence[ClaimedJob]:
         now, storage = self.world.clock.now(), self.world.storage

@@ -127,7 +127,7 @@ def test_an_early_worker_does_not_lose_the_expiry(world: World) -> None:
         early += world.storage.claim(
             "sandbox.timers", now, lease_ms=60_000, limit=1, lane_concurrency=1
         )
-    PaymentExpiry(world.service.parts.ports, lambda authority, chain_id: None).run(early[0])
+    PaymentExpiry(world.service.parts.ports, {}, lambda authority, chain_id: None).run(early[0])
     assert world.paid(payment.payment.id).status == "awaiting_payment"
     world.advance(310)
     assert world.paid(payment.payment.id).status == "expired"
