@@ -9,15 +9,14 @@ from typing import Any
 import attrs
 import click
 
-from payments_core.chains.loader import ChecksNodes
-from payments_core.clock import MINUTE, SECOND, SystemClock
+from payments_core.clock import MINUTE, SECOND
 from payments_core.networks import Acceptance, Network
 from payments_core_http.cli.config_option import report_refusals, with_configuration
 from payments_core_http.cli.doctor import print_finding
 from payments_core_http.deployment.build import build_chains
-from payments_core_http.deployment.chain_checks import check_chain
+from payments_core_http.deployment.chain_checks import check_chain, list_node_checks
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.findings import Finding, Level
+from payments_core_http.deployment.findings import Finding
 from payments_core_http.deployment.networks import build_networks
 from payments_core_http.deployment.secret_mask import SecretMask
 
@@ -79,10 +78,7 @@ def _check_network(configuration: Configuration, number: int) -> Iterator[Findin
     chain = (build_chains(configuration) or {}).get(number)
     if network is None or chain is None:
         raise click.ClickException(f"The configuration has no nodes for it: set chains.{number}.")
-    if isinstance(chain, ChecksNodes):
-        for one in chain.check_nodes(SystemClock().now()):
-            level: Level = "ok" if one.is_right else "fault" if one.is_fault else "warning"
-            yield Finding(f"chain {number}, node {one.node}", level, one.says, one.remedy)
+    yield from list_node_checks(number, chain)
     yield from check_chain(number, chain, tokens=network.tokens)
 
 

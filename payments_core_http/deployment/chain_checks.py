@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from payments_core.chains.loader import BeginsOnSight, Checkable, ReportsGas
+from payments_core.chains.loader import (
+    BeginsOnSight,
+    Checkable,
+    ChecksNodes,
+    NodeCheck,
+    ReportsGas,
+)
 from payments_core.chains.port import Chain, ChainError, ChainMismatch, Heads
 from payments_core.clock import HOUR, MINUTE, Instant, SystemClock
 from payments_core.networks import Asset
@@ -20,7 +26,46 @@ STALE_MS = 10 * MINUTE
 NOT_FINAL_MS = 2 * HOUR
 """Blocks are final within 30 minutes on every chain of the registry."""
 
-_SYSTEM_TIME = SystemClock().now
+SYSTEM_TIME = SystemClock().now
+
+
+def list_node_checks(
+    number: int, chain: Chain, now: Callable[[], Instant] = SYSTEM_TIME
+) -> Iterator[Finding]:
+    """What each node of a chain can do: a line for each requirement, as it is checked."""
+    if isinstance(chain, ChecksNodes):
+        for check in chain.check_nodes(now()):
+            yield _report_node(number, check, "fault" if check.is_fault else "warning")
+
+
+def check_nodes(number: int, chain: Chain, now: Callable[[], Instant]) -> Iterator[Finding]:
+    """Whether each node of a chain is fit: a line for each, or for all that is wrong with it.
+
+    While more than half of the nodes are fit the others are warnings: Payments work.
+    """
+    if not isinstance(chain, ChecksNodes):
+        return
+    by_node: dict[str, list[NodeCheck]] = {}
+    for check in chain.check_nodes(now()):
+        by_node.setdefault(check.node, []).append(check)
+    fit = [node for node, checks in by_node.items() if not any(map(_is_fault, checks))]
+    level: Level = "warning" if 2 * len(fit) > len(by_node) else "fault"
+    for node, checks in by_node.items():
+        wrong = [check for check in checks if not check.is_right]
+        for check in wrong:
+            yield _report_node(number, check, level if check.is_fault else "warning")
+        if not wrong:
+            says = f"{checks[0].says}; {len(checks)} checks passed"
+            yield Finding(f"chain {number}, node {node}", "ok", says)
+
+
+def _is_fault(check: NodeCheck) -> bool:
+    return check.is_fault and not check.is_right
+
+
+def _report_node(number: int, check: NodeCheck, level: Level) -> Finding:
+    shown: Level = "ok" if check.is_right else level
+    return Finding(f"chain {number}, node {check.node}", shown, check.says, check.remedy)
 
 
 def check_chain(
@@ -29,7 +74,7 @@ def check_chain(
     senders: Collection[str] = (),
     *,
     tokens: Sequence[Asset] = (),
-    now: Callable[[], Instant] = _SYSTEM_TIME,
+    now: Callable[[], Instant] = SYSTEM_TIME,
 ) -> Iterator[Finding]:
     """Whether nodes answer, follow the chain, can read the state of final blocks, and senders can
     pay for gas.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -32,6 +32,7 @@ from payments_core.engine.jobs.leases import find_impossible
 from payments_core.evolve import evolve
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
 from payments_core.maintenance.damaged_rows import check_rows
+from payments_core.networks import Asset
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage.capabilities import (
@@ -45,7 +46,7 @@ from payments_core.storage.port import Storage, StorageError, StorageUnavailable
 from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys, require_registered
 from payments_core.tenants.queries import has_apps
 from payments_core_http.deployment import build as assembling
-from payments_core_http.deployment.chain_checks import check_chain as _check_chain
+from payments_core_http.deployment.chain_checks import SYSTEM_TIME, check_chain, check_nodes
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.findings import Finding, Level
 from payments_core_http.deployment.loader import ConfigurationRefused
@@ -126,6 +127,19 @@ def _run_all(
             yield from _catch_faults(f"chain {number}", found)
     if stored:
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
+
+
+def _check_chain(
+    number: int,
+    chain: Chain,
+    senders: Collection[str] = (),
+    *,
+    tokens: Sequence[Asset] = (),
+    now: Callable[[], Instant] = SYSTEM_TIME,
+) -> Iterator[Finding]:
+    """Each node alone, and all of them together, as the service uses them."""
+    yield from check_nodes(number, chain, now)
+    yield from check_chain(number, chain, senders, tokens=tokens, now=now)
 
 
 _REMEDIES: Mapping[type[Exception], str] = {

@@ -12,12 +12,18 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
+from payments_core.chains.evm.addresses import Deployment
+from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.node_checks import check_node
+from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.rpc import Node
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.clock import MINUTE
+from payments_core.networks import Acceptance
 from payments_core_http.cli.networks import command
+from payments_core_http.deployment.chain_checks import check_nodes
 from tests.chains.evm.fake_node import FINAL_DEPTH, FakeChain, FakeNode, Refuse, block_unix_s
+from tests.chains.scenes import signer
 from tests.deployment.settings import PRODUCTION, SANDBOX
 from tests.shipped import CHAINS
 
@@ -31,6 +37,11 @@ class SoundNode(FakeNode):
     keeps_blocks = HEIGHT
     max_log_blocks = 10_000
     runs_code = True
+    safe_depth = 4
+
+    def eth_getBlockByNumber(self, tag: str, full: bool) -> dict[str, Any] | None:
+        asked = hex(self.height - self.safe_depth) if tag == "safe" else tag
+        return super().eth_getBlockByNumber(asked, full)
 
     def eth_getCode(self, address: str, tag: str) -> str:
         return "0x"
@@ -121,6 +132,23 @@ def test_a_node_without_a_tag_is_named(node: SoundNode) -> None:
     assert "has no finalized block" in says
 
 
+def test_a_node_whose_final_block_is_above_its_safe_one_is_named(node: SoundNode) -> None:
+    node.safe_depth = 20
+    both = attrs.evolve(BASE, acceptance=(Acceptance("safe", up_to="5"), Acceptance("finalized")))
+    assert ("fault", "tags: the finalized block is above the safe block") in wrong(node, both)
+
+
+def test_a_node_that_stopped_to_follow_what_is_final_is_named(node: SoundNode) -> None:
+    node.lies["eth_getBlockByNumber"] = lambda params, result: (
+        {**result, "timestamp": hex(block_unix_s(HEIGHT) - 1_000)}
+        if params[0] == "finalized"
+        else result
+    )
+    assert wrong(node) == [
+        ("fault", "tags: the finalized block is 1000 s old, where 16 s are usual")
+    ]
+
+
 def test_a_node_that_stands_is_named(node: SoundNode) -> None:
     assert ("fault", "follows the chain: the latest block is 11 minutes old") in wrong(
         node, later_ms=11 * MINUTE
@@ -192,3 +220,96 @@ def test_a_check_of_a_chain_without_nodes_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, "check", "10", **SANDBOX)
     assert done.exit_code == 1
     assert "set chains.10" in done.output
+
+
+# --- The doctor --------------------------------------------------------------------------------
+
+KEYED = "SECRETKEY8453"
+
+
+def without(words: str) -> Any:
+    """A lie that refuses, and repeats the node's own address."""
+
+    def lie(params: Sequence[Any], result: Any) -> Any:
+        raise Refuse(f"{words} /v2/{KEYED}")
+
+    return lie
+
+
+def prune(node: SoundNode) -> None:
+    node.keeps_blocks = 4
+
+
+def lie_about_tags(node: SoundNode) -> None:
+    node.lies["eth_getBlockByNumber"] = lambda params, result: (
+        node.eth_getBlockByNumber("latest", False) if params[0] == "finalized" else result
+    )
+
+
+def refuse_ranges(node: SoundNode) -> None:
+    node.lies["eth_getLogs"] = without("ranges above 10 blocks need a paid plan at")
+
+
+def answer_for_another_chain(node: SoundNode) -> None:
+    node.lies["eth_chainId"] = lambda params, result: "0xa"
+
+
+def hang_up(node: SoundNode) -> None:
+    node.fault = "status 503"
+
+
+MISBEHAVING: dict[Any, tuple[str, str]] = {
+    prune: ("fault", 'eth_call at the accepted block: {}: refused eth_call, saying "missing trie'),
+    lie_about_tags: ("fault", "tags: a block of 0 s is called finalized, where 16 s are usual"),
+    refuse_ranges: ("warning", 'eth_getLogs over a range: {}: refused eth_getLogs, saying "ranges'),
+    answer_for_another_chain: ("fault", "{} serves chain 10, not 8453"),
+    hang_up: ("fault", "{}: answered with status 503"),
+}
+
+
+def diagnose(node: SoundNode, *others: SoundNode) -> list[tuple[str, str, str]]:
+    """What `payments doctor` says of these nodes."""
+    urls = [f"{one.url}/v2/{KEYED}" for one in (node, *others)]
+    now = block_unix_s(node.height) * 1_000
+    with closing(NodeQuorum(urls, 8453)) as nodes:
+        chain = EvmChain(nodes, Deployment("0x" + "a" * 40), signer(), network=BASE)
+        said = list(check_nodes(8453, chain, lambda: now))
+    return [(one.level, one.check, one.says) for one in said]
+
+
+def test_the_doctor_names_a_sound_node_in_a_line(node: SoundNode) -> None:
+    ((level, check, says),) = diagnose(node)
+    assert (level, check) == ("ok", f"chain 8453, node 127.0.0.1:{node.port}")
+    assert says.startswith(f"latest block {HEIGHT}, finalized block {FINAL_DEPTH} behind it (")
+    assert says.endswith("; 7 checks passed")
+
+
+@pytest.mark.parametrize("misbehave", MISBEHAVING, ids=lambda one: one.__name__)
+def test_the_doctor_names_a_misbehaving_node_in_one_sentence(
+    node: SoundNode, misbehave: Any
+) -> None:
+    misbehave(node)
+    level, words = MISBEHAVING[misbehave]
+    ((found_level, check, says),) = diagnose(node)
+    name = f"127.0.0.1:{node.port}"
+    assert (found_level, check) == (level, f"chain 8453, node {name}")
+    assert says.startswith(words.format(name)), says
+    assert KEYED not in says
+    in_full = [one for one in wrong(node) if not one[1].startswith("latest block")]
+    assert len(in_full) == 1  # `payments networks check` says the same
+    assert in_full[0][0] == level
+
+
+def test_a_bad_node_beside_two_sound_ones_is_a_warning(node: SoundNode) -> None:
+    with closing(SoundNode(node.chain)) as second, closing(SoundNode(node.chain)) as third:
+        prune(third)
+        assert [level for level, _, _ in diagnose(node, second, third)] == ["ok", "ok", "warning"]
+        prune(second)
+        assert [level for level, _, _ in diagnose(node, second, third)] == ["ok", "fault", "fault"]
+
+
+def test_a_check_of_a_node_takes_five_requests(node: SoundNode) -> None:
+    diagnose(node)
+    sizes = [len(one) if isinstance(one, list) else 1 for one in node.requests]
+    tokens = len(BASE.tokens)
+    assert sizes == [3, 1, tokens, 1, 50]

@@ -28,8 +28,12 @@ from payments_core.networks import Network
 LOG_BLOCKS = 2_000
 """The range of one scan (`EvmChain.max_scan_blocks`)."""
 
-TOO_SOON = 10
-"""A block that is final after a tenth of the time that its network takes was not finalized."""
+TOO_SOON = TOO_LATE = 10
+"""A block that is final after a tenth of the time that its network takes was not finalized; a node
+whose newest final block is ten times as old has stopped to follow what is final."""
+
+MIN_LATE_S = 600
+"""A chain may do without final blocks for some minutes."""
 
 PROBE_GAS = 10_000_000
 _DECIMALS = "0x313ce567"
@@ -145,12 +149,17 @@ def _ask_tags(view: NodeView) -> str:
     for tag, block in view.tagged.items():
         if block.number > view.latest.number:
             raise Unfit(f"the {tag} block is above the latest block")
-    final, usual_s = view.tagged.get("finalized"), view.network.finalized_s
+    safe, final = view.tagged.get("safe"), view.tagged.get("finalized")
+    if safe is not None and final is not None and final.number > safe.number:
+        raise Unfit("the finalized block is above the safe block")
+    usual_s = view.network.finalized_s
     if final is None or final.time is None or usual_s is None:
         return "in order"
     age_s = (view.now - final.time) // SECOND
     if age_s * TOO_SOON < usual_s:
         raise Unfit(f"a block of {age_s} s is called finalized, where {usual_s} s are usual")
+    if age_s > max(MIN_LATE_S, usual_s * TOO_LATE):
+        raise Unfit(f"the finalized block is {age_s} s old, where {usual_s} s are usual")
     return f"the finalized block is {age_s} s old"
 
 

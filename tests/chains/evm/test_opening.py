@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import attrs
 import pytest
 
+from payments_core import KeyRing, PaymentsService, open_storage
 from payments_core.adapters import UnknownAdapter
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
@@ -98,3 +100,12 @@ def test_a_key_file_signs_if_it_is_there(tmp_path: Path) -> None:
 def test_a_key_file_is_named_by_its_whole_path(url: str) -> None:
     with pytest.raises(SignerRefused, match="expected file:///"):
         open_signer(url)
+
+
+def test_a_service_takes_an_opened_chain() -> None:
+    opened = open_chain(8453, NODES, signer=SIGNER, settings={"admin": ADMIN})
+    storage = open_storage("memory:")
+    with closing(
+        PaymentsService(storage, KeyRing.parse(KeyRing.generate()), chains={8453: opened})
+    ):
+        pass
