@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,8 +44,8 @@ def test_an_event_is_read_whole_and_tolerates_what_is_new(name: str) -> None:
     operation, example = EXAMPLES[name]
     event = parse_event(received(example))
     assert type(event).__name__ == operation.removeprefix("on")
-    seen = msgspec.to_builtins(event)
-    assert {**seen, "createdAt": example["createdAt"]} == example
+    same_times = json.loads(json.dumps(example).replace(".000Z", "Z"))  # as msgspec writes them
+    assert msgspec.to_builtins(event) == same_times
     later = {**example, "apiVersion": "2031-01-01", "payload": with_news(example["payload"])}
     assert type(parse_event(received(later))) is type(event)
 

@@ -30,6 +30,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.networks import Asset, Network, shipped_networks
 from payments_core.service import PaymentsService
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.service.conftest import funded
@@ -98,8 +99,8 @@ class Street:
         self.nodes = {id: Node(chain, self.asked) for id, chain in world.service.chains.items()}
         self.service = self.over(self.nodes)
 
-    def over(self, nodes: Mapping[int, Chain]) -> PaymentsService:
-        return self.world.restarted(chains=nodes)
+    def over(self, nodes: Mapping[int, Chain], *added: Network) -> PaymentsService:
+        return self.world.restarted(chains=nodes, networks=shipped_networks().merge(*added))
 
     def stands_on(self, chain_id: int, word: Word = both_owners) -> Street:
         self.nodes[chain_id].word = word
@@ -480,7 +481,7 @@ class TestOutOfReach:
             street.answer(asked, signed(asked))
 
 
-def test_chains_outside_the_registry_come_last_and_others_not_at_all(street: Street) -> None:
+def test_an_added_chain_comes_last_and_one_of_another_type_not_at_all(street: Street) -> None:
     class Elsewhere(Node):
         chain_id = 99
 
@@ -489,7 +490,16 @@ def test_chains_outside_the_registry_come_last_and_others_not_at_all(street: Str
 
     inner = street.world.chain
     nodes: dict[int, Chain] = {7: Solana(inner, street.asked), 99: Elsewhere(inner, street.asked)}
-    street.service = street.over({**nodes, **dict(reversed(street.nodes.items()))})
+    base = shipped_networks()[8453]
+    sun = Asset(7, "USDC", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", 6)
+    far = Asset(99, "USDC", "0x" + "9" * 40, 6)
+    added = (
+        attrs.evolve(base, chain_id=7, chain_type="solana", tokens=(sun,), watch_list=()),
+        attrs.evolve(
+            base, chain_id=99, tokens=(Asset(99, "USDC", "0x" + "9" * 40, 6),), watch_list=()
+        ),
+    )
+    street.service = street.over({**nodes, **dict(reversed(street.nodes.items()))}, *added)
     asked = street.challenge()
     with pytest.raises(ValidationFailed):
         street.answer(asked, signed(asked))

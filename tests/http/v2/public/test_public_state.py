@@ -86,6 +86,7 @@ class TestTheState:
                     "paidAmountAtomic": "0",
                 }
             ],
+            "progress": None,
             "expiresAt": page.payment["expiresAt"],
         }
 
