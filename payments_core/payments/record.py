@@ -248,8 +248,7 @@ class Payment(Record):
             Index("by_session", key=("session_id",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
-        schema=9,
-        oldest_reader=8,
+        schema=8,
         upgrades={5: join_option_ids, 7: pin_tokens},
     )
 

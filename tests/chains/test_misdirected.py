@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from payments_core.addresses import NATIVE_ADDRESS
 from payments_core.chains.port import AddressSpec
 from payments_core.deposits.record import Deposit
 from payments_core.errors import ValidationFailed
 from payments_core.payments.receipts.record import Receipt
 from payments_core.storage.maintenance import scan_all
-from tests.chains.scenes import Scene
+from tests.chains.scenes import AnvilScene, Scene
 from tests.service.world import BASE, OTHER_WALLET, atomic
 from tests.shipped import token_of
 
@@ -39,6 +40,33 @@ def test_a_bridged_token_at_an_escrow_goes_back(world: Scene) -> None:
     world.reconcile(payment, "return_misdirected", receipt_id=receipt.id, destination=OTHER_WALLET)
     world.finish()
     assert (held(world, escrow), held(world, OTHER_WALLET)) == (0, atomic("25"))
+    assert world.paid(payment.payment.id).misdirected == 0
+
+
+def count_coins(world: Scene, address: str) -> int:
+    """Native coin as a wallet sees it."""
+    if isinstance(world, AnvilScene):
+        return int(world.node.ask("eth_getBalance", address, "latest"), 16)
+    return int(world.chain.balances(NATIVE_ADDRESS, [address]).amounts[address])
+
+
+def test_native_coin_at_an_escrow_is_noticed_at_the_expiry_and_goes_back(world: Scene) -> None:
+    nobody, coins = "0x" + 40 * "7", 10**16
+    payment = world.payment("25.00", expires_in_s=300)
+    escrow = str(payment.payment.escrow_address)
+    name = f"{world.environment_id}/coins"
+    world.chain.transfer(NATIVE_ADDRESS, None, escrow, coins, name)
+    world.finish()
+    assert [one.record for one in scan_all(world.storage, Receipt)] == []
+    world.advance_until(lambda: world.paid(payment.payment.id).misdirected == 1)
+    after = world.paid(payment.payment.id)
+    assert (after.status, after.labels) == ("expired", ("misdirected",))
+    receipt = only(world, Receipt)
+    assert isinstance(receipt, Receipt)
+    assert (receipt.token_address, receipt.amount_atomic) == (NATIVE_ADDRESS, coins)
+    world.reconcile(payment, "return_misdirected", receipt_id=receipt.id, destination=nobody)
+    world.finish()
+    assert (count_coins(world, escrow), count_coins(world, nobody)) == (0, coins)
     assert world.paid(payment.payment.id).misdirected == 0
 
 

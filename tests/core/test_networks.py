@@ -11,10 +11,10 @@ from eth_utils import is_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.addresses import normalize_address
+from payments_core.addresses import NATIVE_ADDRESS, normalize_address
 from payments_core.errors import UnsupportedAsset, UnsupportedChain, ValidationFailed
 from payments_core.evolve import evolve
-from payments_core.networks import Acceptance, Asset, Network, shipped_networks
+from payments_core.networks import Acceptance, Asset, NativeCurrency, Network, shipped_networks
 
 ROOT = Path(__file__).resolve().parents[2]
 HEIGHTS = st.integers(0, 2**63 - 1)
@@ -49,8 +49,8 @@ def test_every_shipped_token_has_a_right_checksum_known_decimals_and_a_source() 
             assert token.chain_id == chain_id
             assert is_checksum_address(token.address)
             assert normalize_address(network.chain_type, token.address) == token.address
-            assert NETWORKS.find_token(chain_id, token.symbol) is token
-            assert NETWORKS.identify_token(chain_id, token.address) is token
+            assert NETWORKS.find_token(chain_id, token.symbol) == token
+            assert NETWORKS.identify_token(chain_id, token.address) == token
         for token in network.tokens:
             assert NETWORKS.find_asset(chain_id, token.symbol) is token
 
@@ -118,6 +118,18 @@ SMALL, MIDDLE = Acceptance(depth=1, up_to="10.00"), Acceptance("safe", up_to="10
 ANY = Acceptance("finalized")
 
 
+def test_the_native_coin_of_an_evm_network_is_noticed_unless_a_token_has_its_symbol() -> None:
+    coin = Asset(77, "ETH", NATIVE_ADDRESS, 18)
+    assert OWN.noticed_tokens == (TOKEN, coin)
+    merged = NETWORKS.merge(OWN)
+    assert merged.find_token(77, "ETH") == merged.identify_token(77, NATIVE_ADDRESS) == coin
+    assert not merged.is_credited(coin)
+    assert not merged.is_wallet_address("evm", NATIVE_ADDRESS)
+    named = evolve(OWN, native_currency=NativeCurrency("Dollar", TOKEN.symbol, 18))
+    assert named.noticed_tokens == (TOKEN,)
+    assert evolve(OWN, chain_type="solana").noticed_tokens == (TOKEN,)
+
+
 def test_a_network_is_added_and_one_is_replaced() -> None:
     assert list(NETWORKS.merge(OWN)) == [*NETWORKS, 77]
     lower = evolve(TOKEN, address="0x" + "ab" * 20)
@@ -150,6 +162,7 @@ def test_a_network_is_added_and_one_is_replaced() -> None:
         ({"tokens": (evolve(TOKEN, decimals=1),)}, "tokens[0].decimals"),
         ({"tokens": (evolve(TOKEN, address="0x12"),)}, "tokens[0].address"),
         ({"tokens": (TOKEN, evolve(TOKEN, symbol="USDT"))}, "tokens[1].address"),
+        ({"tokens": (evolve(TOKEN, address=NATIVE_ADDRESS.lower()),)}, "tokens[0].address"),
         ({"watch_list": (evolve(TOKEN, address="0x" + "3" * 40),)}, "watch_list[0].symbol"),
         ({"acceptance": (SMALL,)}, "acceptance[0].up_to"),
         ({"acceptance": (Acceptance(depth=1), ANY)}, "acceptance[0].up_to"),

@@ -104,9 +104,8 @@ class EvmChain(EvmReader):
         where the first one is, since its addresses may be of that.
 
         Raises ChainMismatch without a network or its fee policy: another chain's limits may cost a
-        fortune. Raises TypeError for a signer with an asynchronous method.
-
-        Raises ExtraMissing without the packages of the extra `evm`.
+        fortune. Raises TypeError for a signer with an asynchronous method, and ExtraMissing without
+        the packages of the extra `evm`.
         """
         require_plain_methods(signer, "signer", Signer)
         require_packages("an EVM chain", "eth_abi", "rlp")
@@ -120,8 +119,7 @@ class EvmChain(EvmReader):
         others = (Deployment(deployment.admin, generation) for generation in GENERATIONS)
         self._deployments = tuple(dict.fromkeys((deployment, *others)))
         self._refuses_first = refuses_first
-        if deployment.pays_coin:
-            self.coin_contract = deployment.factory
+        self.coin_contract = deployment.factory if deployment.pays_coin else None
         self._signer = signer
         self._network = network
         self._fees = network.fees
@@ -133,8 +131,7 @@ class EvmChain(EvmReader):
         Raises ChainMismatch, and ChainUnavailable if too few nodes answer.
         """
         self._endpoints.check()
-        first = Deployment(self._deployment.admin, 1)
-        if self._refuses_first and self._has_code(first.factory):
+        if self._refuses_first and self._has_code(Deployment(self._deployment.admin, 1).factory):
             raise ChainMismatch(
                 f"chain {self.chain_id} has the first generation of the contracts: set "
                 "generation to 1 if this deployment began with it, else to 2; "

@@ -28,9 +28,8 @@ SENDER_LANE_PREFIX = "sender:"
 OutboundTransferStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
 StoredPurpose = Literal["funding", "release", "refund", "sweep"]
 TransferPurpose = (
-    StoredPurpose
-    | Literal["onramp", "deploy_module", "enable_module", "receipt_return", "deposit_return"]
-    | Literal["coin_report"]
+    Literal["onramp", "deploy_module", "enable_module", "receipt_return", "deposit_return"]
+    | Literal["coin_report", StoredPurpose]
 )
 
 _PURPOSES_BY_OWNER: Mapping[tuple[StoredPurpose, str], TransferPurpose] = {
@@ -39,8 +38,7 @@ _PURPOSES_BY_OWNER: Mapping[tuple[StoredPurpose, str], TransferPurpose] = {
     ("refund", "deposit_"): "deposit_return",
     ("sweep", "payment_"): "coin_report",
 }
-"""The purpose of transfers that a software release of long ago does not know, by the purpose that
-is stored for it and by the beginning of the owner's id."""
+"""The purpose of transfers that an old release does not know, by the stored one and the owner."""
 
 
 @attrs.frozen(kw_only=True, slots=False)

@@ -10,7 +10,8 @@ import hashlib
 from functools import lru_cache
 
 from payments_core.addresses import encode_checksum_address
-from payments_core.chains.port import AddressSpec
+from payments_core.chains.port import AddressSpec, TransferIntent, is_coin_report
+from payments_core.chains.typed_data import ZERO_ADDRESS
 
 
 @lru_cache(maxsize=10_000)
@@ -19,6 +20,15 @@ def contract_address(spec: AddressSpec) -> str:
     seed = f"{spec.environment_id}/{spec.kind}/{spec.owner_id}".encode()
     body = hashlib.sha256(seed).digest()[:16]
     return encode_checksum_address(body + _checksum(body))
+
+
+def find_payer(intent: TransferIntent) -> str:
+    """See Chain."""
+    if is_coin_report(intent):
+        return ZERO_ADDRESS
+    if intent.source.kind != "vault" or intent.escrow_of is not None:
+        return intent.source.address
+    return contract_address(AddressSpec(intent.environment_id, "escrow", intent.id))
 
 
 def is_contract(address: str) -> bool:

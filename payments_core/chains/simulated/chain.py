@@ -26,11 +26,10 @@ from payments_core.chains.port import (
     SignedTransaction,
     TransactionView,
     TransferIntent,
-    is_coin_report,
 )
 from payments_core.chains.role_modules import ModuleState
 from payments_core.chains.simulated import blocks
-from payments_core.chains.simulated.addresses import contract_address, is_contract
+from payments_core.chains.simulated.addresses import contract_address, find_payer, is_contract
 from payments_core.chains.simulated.calls import SimulatedCall, decode_call, new_call
 from payments_core.chains.simulated.failures import (
     ANY,
@@ -65,7 +64,6 @@ from payments_core.chains.simulated.transfers import (
     load_amounts,
     to_movement,
 )
-from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.clock import HOUR, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
@@ -178,14 +176,8 @@ class SimulatedChain:
         self, environment_id: str, slot: int, sender: str | None = None
     ) -> SignedTransaction:
         sender = sender or self.derive(AddressSpec(environment_id, "operator", "operator"))
-        nothing = TransferIntent(
-            f"nothing/{slot}",
-            environment_id,
-            NO_TOKEN,
-            Contract("operator", "operator", sender),
-            sender,
-            0,
-        )
+        operator = Contract("operator", "operator", sender)
+        nothing = TransferIntent(f"nothing/{slot}", environment_id, NO_TOKEN, operator, sender, 0)
         return self._sign(nothing, sender, slot)
 
     def _sign(self, intent: TransferIntent, sender: str, slot: int) -> SignedTransaction:
@@ -215,11 +207,7 @@ class SimulatedChain:
         return self._read(lambda snapshot: load_nonce(snapshot, self.chain_id, sender))
 
     def find_payer(self, intent: TransferIntent) -> str:
-        if is_coin_report(intent):
-            return ZERO_ADDRESS
-        if intent.source.kind != "vault" or intent.escrow_of is not None:
-            return intent.source.address
-        return self.derive(AddressSpec(intent.environment_id, "escrow", intent.id))
+        return find_payer(intent)
 
     def broadcast(self, signed: SignedTransaction) -> None:
         call = decode_call(signed.raw)
