@@ -495,9 +495,7 @@ def test_an_added_chain_comes_last_and_one_of_another_type_not_at_all(street: St
     far = Asset(99, "USDC", "0x" + "9" * 40, 6)
     added = (
         attrs.evolve(base, chain_id=7, chain_type="solana", tokens=(sun,), watch_list=()),
-        attrs.evolve(
-            base, chain_id=99, tokens=(Asset(99, "USDC", "0x" + "9" * 40, 6),), watch_list=()
-        ),
+        attrs.evolve(base, chain_id=99, tokens=(far,), watch_list=()),
     )
     street.service = street.over({**nodes, **dict(reversed(street.nodes.items()))}, *added)
     asked = street.challenge()
