@@ -33,12 +33,12 @@ from payments_core.errors import Unavailable
 from payments_core.legacy.role_modules.steps import ModuleStepOwner
 from payments_core.maintenance.retention import EventPurge
 from payments_core.maintenance.stored_bytes import StoredBytesCounter
+from payments_core.misdirected.coin_reports import CoinReportOwner
 from payments_core.onramps.credit import FOLLOW_TRANSFER, CreditOwner
 from payments_core.onramps.following import TransferFollower
 from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, UnmatchedTransfers
 from payments_core.onramps.operations import OPEN_ONRAMP_ACCOUNT, OnrampAccounts
 from payments_core.onramps.review import LOOK_AGAIN_MS
-from payments_core.payments.coin_report import CoinReportOwner
 from payments_core.payments.expiry import EXPIRE_PAYMENT, PaymentExpiry
 from payments_core.payments.paying.vault_transfer import FundingOwner
 from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, LOOK_AT_PAYOUT, PayoutJobs

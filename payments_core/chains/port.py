@@ -12,6 +12,7 @@ from typing import Literal, Protocol, runtime_checkable
 import attrs
 
 from payments_core.addresses import NATIVE_ADDRESS
+from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.clock import Instant
 from payments_core.networks import ChainType
 
@@ -173,6 +174,11 @@ class TransferIntent:
     amount_atomic: int
     escrow_of: str | None = None
     module: ModuleIntent | None = None
+
+
+def is_coin_log(transfer: ScannedTransfer) -> bool:
+    """Whether it is a log of native coin that came without one: it moved nothing."""
+    return (transfer.token_address, transfer.sender) == (NATIVE_ADDRESS, ZERO_ADDRESS)
 
 
 def is_coin_report(intent: TransferIntent) -> bool:

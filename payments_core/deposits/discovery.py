@@ -20,6 +20,7 @@ from payments_core.chains.port import (
     ChainUnavailable,
     ScannedTransfer,
     TransactionView,
+    is_coin_log,
 )
 from payments_core.chains.replaced_blocks import is_replaced
 from payments_core.clock import Instant
@@ -68,7 +69,8 @@ class DepositDiscovery:
     def on_transfers(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         """Write every transfer to a deposit address, on any served chain.
 
-        Our own transfers make no deposit, nor do those of zero or of an unknown token. If
+        Our own transfers make no deposit, except for a log of native coin that was there before,
+        nor do those of zero or of an unknown token. If
         a transaction cannot be verified now, a job asks until it can: a stranger may make one that
         no node shows, and the scan must continue.
         """
@@ -77,7 +79,8 @@ class DepositDiscovery:
         for item in transfers:
             if item.recipient in addresses:
                 to_us[item.transaction_hash].append(item)
-        hashes = sorted(to_us.keys() - find_own_hashes(self._storage, to_us))
+        coin_logs = {hash for hash, found in to_us.items() if any(map(is_coin_log, found))}
+        hashes = sorted(to_us.keys() - (find_own_hashes(self._storage, to_us) - coin_logs))
         for start in range(0, len(hashes), LOOKUP_BATCH):
             batch = hashes[start : start + LOOKUP_BATCH]
             views = self._read_transactions(chain_id, batch)

@@ -19,6 +19,7 @@ from payments_core.chains.scanner import Scanner
 from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
 from payments_core.deposits.chain_view import observe_deposit
+from payments_core.deposits.coin_reports import CoinAtAddress, decide_reports, find_coins
 from payments_core.deposits.lifecycle import IncomingTransfer
 from payments_core.deposits.queries import (
     load_addresses,
@@ -209,7 +210,8 @@ class Deposits:
     ) -> DepositCheck:
         """Scan for the account's deposits now, on one chain or on all chains.
 
-        Deposits found are `detected` when this returns. Failed sweeps are sent again. Raises
+        Deposits found are `detected` when this returns. Failed sweeps are sent again, and native
+        coin at an address is made visible: it is a rejected deposit once that is final. Raises
         ValidationFailed (also for None, which may be a lost value), NotFound, UnsupportedChain, and
         DependencyFailed if a chain does not answer; deposits found on other chains stay found.
         """
@@ -221,6 +223,7 @@ class Deposits:
             raise UnsupportedChain(chain_id)
         asked = sorted(self._chains) if chain_id is UNSET else [chain_id]
         self._scan_chains(authority, addresses, asked)
+        coins = self._find_coins(authority.partition, addresses, asked)
         retries = self._find_retries(authority.partition, account_id, asked)
         now = self._clock.now()
         shown = self._storage.read(
@@ -239,7 +242,8 @@ class Deposits:
                     again = again.merge(sent)
                     retried[current.id] = sent.result
             after = tuple(retried.get(deposit.id, deposit) for deposit in shown)
-            return Decision(DepositCheck(account_id, now, after)).merge(again)
+            reports = decide_reports(tx, id_sequence, authority.partition, coins, now=now)
+            return Decision(DepositCheck(account_id, now, after)).merge(again, reports)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -347,6 +351,17 @@ class Deposits:
                 silent = error
         if silent is not None:
             raise DependencyFailed("chain") from silent
+
+    def _find_coins(
+        self, partition: str, addresses: Sequence[DepositAddress], chain_ids: Sequence[int]
+    ) -> Sequence[CoinAtAddress]:
+        """The addresses of these chains with native coin without a log. Raises DependencyFailed."""
+        asked = [row for row in addresses if row.chain_id in chain_ids]
+        try:
+            with self._calls.acquire("chain", partition):
+                return find_coins(self._chains, self._networks, partition, asked)
+        except ChainUnavailable as error:
+            raise DependencyFailed("chain") from error
 
     def _find_retries(
         self, partition: str, account_id: str, chain_ids: Sequence[int]

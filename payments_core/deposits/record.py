@@ -27,7 +27,8 @@ _LOG = ("chain_id", "transaction_hash", "position", "address")
 class DepositAddress(Record):
     """An account's static address on a chain; the same on all EVM chains.
 
-    Transfers there on any served chain go to the account's vault on that chain.
+    Transfers there on any served chain go to the account's vault on that chain. `coin_report_id` is
+    our newest transaction that makes a log of native coin there.
 
     >>> [found.chain_type for found in shop.deposits.list_addresses(bob.id).records]
     ['evm']
@@ -46,6 +47,7 @@ class DepositAddress(Record):
     chain_id: int
     chain_type: ChainType
     address: str
+    coin_report_id: str | None = None
     created_at_ms: Instant
 
     created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")

@@ -19,8 +19,8 @@ from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
+from payments_core.misdirected.coin_reports import FoundCoin, find_coin, request_report
 from payments_core.payments import lifecycle
-from payments_core.payments.coin_report import decide_report, find_coin
 from payments_core.payments.option_cleanup import close_open_options
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
@@ -72,7 +72,7 @@ class PaymentExpiry:
         authority = WorkerAuthority.of(claimed)
         now = self._clock.now()
         [payment] = self._storage.fetch(authority.partition, Get(Payment, claimed.job.subject))
-        coin = 0
+        coin: FoundCoin | None = None
         is_due = payment is not None and payment.status in OPEN and now >= payment.expires_at_ms
         if payment is not None and is_due:
             waits = self._wait_for_chain(authority, payment, now)
@@ -80,7 +80,7 @@ class PaymentExpiry:
                 self._committer.finish(claimed, waits)
                 return
             try:
-                coin = find_coin(self._chains, self._networks, authority.partition, payment)
+                coin = self._find_coin(authority, payment)
             except ChainUnavailable:
                 self._committer.finish(claimed, back_off(claimed.job, now))
                 return
@@ -95,15 +95,21 @@ class PaymentExpiry:
                 return Decision(None, next_run_at=now + POLL_MS)
             closed = close_open_options(tx, payment, "expire", now=now)
             if payment.status == "awaiting_payment":
-                step = lifecycle.expire(payment, now=now)
-                if not coin:
-                    return step.as_decision().merge(closed)
+                expired = lifecycle.expire(payment, now=now).as_decision().merge(closed)
+                if coin is None:
+                    return expired
                 id = id_sequence.issue("out")
-                partition, networks = authority.partition, self._networks
-                return decide_report(networks, partition, step, id, coin, now=now).merge(closed)
+                return expired.merge(request_report(authority.partition, id, coin, now=now))
             return Decision(None).merge(closed)
 
         self._committer.commit(authority, decide, claimed=claimed)
+
+    def _find_coin(self, authority: WorkerAuthority, payment: Payment) -> FoundCoin | None:
+        """Native coin at the escrow that has no log. Raises ChainUnavailable."""
+        if payment.escrow is None:
+            return None
+        chains, networks, partition = self._chains, self._networks, authority.partition
+        return find_coin(chains, networks, partition, payment.chain_id, payment.escrow)
 
     def _wait_for_chain(
         self, authority: WorkerAuthority, payment: Payment, now: Instant

@@ -47,7 +47,6 @@ def is_purgeable(payment: Payment, before: Instant) -> bool:
             payment.entry_count or payment.received_atomic or payment.paid_by or payment.labels
         )
         and not (payment.is_pending or payment.refunding or payment.release_id)
-        and payment.coin_report_id is None
     )
 
 

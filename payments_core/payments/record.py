@@ -214,8 +214,7 @@ class Payment(Record):
     `created_by` says who wrote `reference` and `description`; it is None for Payments older than
     the field. A Payment with a `route` is released to a router, which pays the `destination` in
     another asset. `quote_id` is that of the quote that it carries out. `misdirected` counts the
-    receipts of funds that are held at the escrow and do not count; `coin_report_id` is the
-    transaction that makes a log of native coin there.
+    receipts of funds that are held at the escrow and do not count.
 
     >>> paid = shop.payments.read(paid.id).payment
     >>> paid
@@ -271,7 +270,6 @@ class Payment(Record):
     refunded_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     returned_atomic: Atomic = attrs.field(default=ZERO, converter=atomic)
     misdirected: int = 0
-    coin_report_id: str | None = None
     fee_bps: int = 0
     tolerance_bps: int = 0
     confirmations: int = 0

@@ -70,6 +70,25 @@ def test_native_coin_at_an_escrow_is_noticed_at_the_expiry_and_goes_back(world: 
     assert world.paid(payment.payment.id).misdirected == 0
 
 
+def test_native_coin_at_a_deposit_address_is_noticed_by_a_check_and_goes_back(
+    world: Scene,
+) -> None:
+    nobody, coins = "0x" + 40 * "7", 10**16
+    deposits, account = world.resources.deposits, world.payer
+    address = deposits.issue_address(account.id, BASE).address.address
+    world.chain.transfer(NATIVE_ADDRESS, None, address, coins, f"{world.environment_id}/coins")
+    world.finish()
+    deposits.check(account.id)
+    world.finish()
+    deposit = only(world, Deposit)
+    assert isinstance(deposit, Deposit)
+    assert (deposit.status, deposit.amount_atomic) == ("rejected", coins)
+    deposits.send_back(account.id, deposit.id, nobody)
+    world.finish()
+    world.finish()
+    assert (count_coins(world, address), count_coins(world, nobody)) == (0, coins)
+
+
 @pytest.mark.parametrize("is_swept", [False, True])
 def test_a_bridged_token_at_a_deposit_address_goes_back_through_the_vault(
     world: Scene, is_swept: bool

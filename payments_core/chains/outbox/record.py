@@ -36,7 +36,7 @@ _PURPOSES_BY_OWNER: Mapping[tuple[StoredPurpose, str], TransferPurpose] = {
     ("release", "bank_txn_"): "onramp",
     ("refund", "receipt_"): "receipt_return",
     ("refund", "deposit_"): "deposit_return",
-    ("sweep", "payment_"): "coin_report",
+    ("sweep", "out_"): "coin_report",
 }
 """The purpose of transfers that an old release does not know, by the stored one and the owner."""
 
@@ -45,13 +45,13 @@ _PURPOSES_BY_OWNER: Mapping[tuple[StoredPurpose, str], TransferPurpose] = {
 class OutboundTransfer(Record):
     """A transfer of ours, from intent to signed bytes. Its owner has its outcome.
 
-    `owner_id` is the operation, Payment, refund, deposit, receipt or bank transaction it is for,
-    `source` which of our contracts pays, and `escrow_of` the Payment to whose escrow it goes, if it
-    does. `slot` is the sender's nonce, `previous_id` the transfer in the previous slot. It has
-    `failed` when that was final: if a reorg still drops it, a transaction that moves nothing takes
-    its slot. `block_number` is where it was when its success was final, `reorgs` how often blocks
-    were undone that it may have been in. `searched_to` is the last final block searched for it
-    after another transaction had used its nonce.
+    `owner_id` is the operation, Payment, refund, deposit, receipt or bank transaction it is for, or
+    itself for a log of native coin; `source` is which of our contracts pays, and `escrow_of` the
+    Payment to whose escrow it goes, if it does. `slot` is the sender's nonce, `previous_id` the
+    transfer in the previous slot. It has `failed` when that was final: if a reorg still drops it, a
+    transaction that moves nothing takes its slot. `block_number` is where it was when its success
+    was final, `reorgs` how often blocks were undone that it may have been in. `searched_to` is the
+    last final block searched for it after another transaction had used its nonce.
 
     `funded_by` is the transfer that brought its funds to an address that also holds other funds:
     it is signed only while that transfer is final (`outbox.py`).

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from payments_core.chains.outbox.record import find_own_hashes
-from payments_core.chains.port import Block, ScannedTransfer
+from payments_core.chains.port import Block, ScannedTransfer, is_coin_log
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
@@ -113,14 +113,16 @@ class ReceiptDiscovery:
         """Have every transfer to an escrow checked, on any chain and of any token.
 
         Our own are watched by the job that sends them, with their operation; they are checked
-        again if they are not in the block that they were in.
+        again if they are not in the block that they were in. One that only makes a log of native
+        coin is as good as a stranger's.
         """
         by_recipient: dict[str, dict[str, Block]] = defaultdict(dict)
+        coin_logs = {one.transaction_hash for one in transfers if is_coin_log(one)}
         for transfer in transfers:
             by_recipient[transfer.recipient][transfer.transaction_hash] = transfer.block
         for escrow in self._find_escrows(by_recipient):
             hashes = by_recipient[escrow.address]
-            ours = find_own_hashes(self._storage, hashes)
+            ours = find_own_hashes(self._storage, hashes) - coin_logs
             for hash, block in sorted(hashes.items()):
                 with leave_out_damaged(f"transaction {hash}", escrow.partition):
                     self._track(

@@ -110,12 +110,15 @@ def test_no_transfer_crosses_from_one_generation_to_the_other(
         chain.prepare(wanted, 0)
 
 
-def test_a_deployment_that_does_not_say_its_generation_is_refused_where_both_are(
+def test_a_deployment_that_does_not_say_its_generation_is_refused_where_the_first_is(
     node: Node,
 ) -> None:
-    Deployed(node, 2)
-    open_chain(node, refuses_first=True).check()
+    with pytest.raises(ChainMismatch, match="has no payments-core factory"):
+        open_chain(node, refuses_first=True).check()
     Deployed(node, 1)
+    with pytest.raises(ChainMismatch, match="set generation to 1 if"):
+        open_chain(node, refuses_first=True).check()
+    Deployed(node, 2)
     with pytest.raises(ChainMismatch, match="set generation to 1 if"):
         open_chain(node, refuses_first=True).check()
     open_chain(node, 1).check()
@@ -159,6 +162,21 @@ def test_a_deposit_addresss_native_coin_goes_back_by_its_vault(
     ):
         send(chain, node, wanted)
     assert int(node.ask("eth_getBalance", NOBODY, "latest"), 16) == 700
+
+
+def test_a_look_finds_coin_without_a_log_only_where_it_can_be_paid(
+    node: Node, both: dict[Generation, Deployed]
+) -> None:
+    new, old = at(both[2], "escrow", "payment"), at(both[1], "escrow", "payment")
+    dust, none = at(both[2], "escrow", "dust"), at(both[2], "escrow", "none")
+    for address, amount in ((new, 10**16), (old, 10**16), (dust, 10**3)):
+        node.do(PAYER, address.address, value=amount)
+    contracts = [new, old, dust, none]
+    node.ask("anvil_mine", "0x2")
+    assert open_chain(node).find_unlogged_coin(ENV, contracts) == {new.address: 10**16}
+    assert open_chain(node).find_unlogged_coin(ENV, [none, dust]) == {}
+    assert open_chain(node).find_unlogged_coin(ENV, [old]) == {}
+    assert open_chain(node, 1).find_unlogged_coin(ENV, contracts) == {}
 
 
 def test_the_first_generation_cannot_pay_native_coin(

@@ -123,6 +123,7 @@ def test_a_purse_takes_coin_only_from_whoever_means_to_give_it(deployed: Deploye
         PAYER, escrow, calls.report(ENV, "escrow", "a"), value=1
     ).succeeded
     deployed.node.do(PAYER, escrow, call("take()"), value=3)
+    assert (reported(deployed, escrow), coins(deployed, escrow)) == (0, 3)
     deployed.do(STRANGER, calls.report(ENV, "escrow", "payment"))
     assert reported(deployed, escrow) == 3
 
@@ -168,6 +169,17 @@ def test_a_stranger_sweeps_coin_to_the_vault_and_nowhere_else(deployed: Deployed
     assert coins(deployed, vault) == COINS
     deployed.do(STRANGER, calls.sweep_all(ENV, "user", deployed.factory))  # nothing left, no harm
     assert reported(deployed, vault) == COINS
+
+
+def test_what_is_given_after_a_strangers_sweep_is_not_left_to_be_swept(deployed: Deployed) -> None:
+    """Else a sweep that failed would be made again, and fail again, as often as anybody likes."""
+    deposit = send(deployed, "deposit", "user")
+    deployed.do(STRANGER, calls.sweep_all(ENV, "user", deployed.factory))
+    deployed.node.do(STRANGER, deposit, call("take()"), value=COINS)
+    assert deployed.refuses(OPERATOR, calls.sweep(ENV, "user", deployed.factory, COINS)) == (
+        "NotReported"
+    )
+    assert (reported(deployed, deposit), coins(deployed, deposit)) == (0, COINS)
 
 
 def test_a_pay_out_takes_no_coin_that_lay_in_its_escrow(deployed: Deployed) -> None:

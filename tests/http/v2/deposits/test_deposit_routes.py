@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from payments_core.accounts.operations import NewAccount
+from payments_core.addresses import NATIVE_ADDRESS
 from payments_core.clock import format_iso
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.api_harness import Seen
@@ -320,3 +321,24 @@ def test_a_token_that_is_not_credited_is_sent_back(checkout: Checkout) -> None:
     assert sent_back["transactionHash"]
     missing = api.call("POST", f"{path}/deposits/deposit_{24 * '0'}/return", {}, key="return-3")
     assert (missing.status, missing.code) == (404, "not_found")
+
+
+def test_native_coin_is_noticed_by_a_check_and_sent_back(checkout: Checkout) -> None:
+    api, path = checkout.api, f"/v2/accounts/{checkout.payer}"
+    checkout.transfer(issue(checkout).json["address"], "0.01", assetSymbol="ETH")
+    assert deposits(checkout).json["data"] == []
+    assert check(checkout, key="check").json["deposits"] == []
+    checkout.advance(60)
+    [deposit] = deposits(checkout).json["data"]
+    assert (deposit["status"], deposit["rejectionReason"]) == ("rejected", "wrong_token")
+    assert (deposit["assetSymbol"], deposit["tokenAddress"]) == ("ETH", NATIVE_ADDRESS)
+    assert deposit["amountAtomic"] == str(10**16)
+    assert api.call("GET", path).json["labels"] == ["misdirected"]
+    to = f"{path}/deposits/{deposit['id']}/return"
+    refused = api.call("POST", to, {}, key="return-1")
+    assert (refused.status, set(refused.faults)) == (400, {"destination"})
+    assert api.call("POST", to, {"destination": WALLET}, key="return-2").status == 200
+    checkout.advance(60)
+    checkout.advance(60)
+    [after] = deposits(checkout).json["data"]
+    assert after["sentBack"]["status"] == "succeeded"
