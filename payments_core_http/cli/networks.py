@@ -28,9 +28,9 @@ _WITH_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSO
 @click.pass_context
 @with_configuration
 def command(configuration: Configuration, context: click.Context, as_json: bool) -> None:
-    """List the networks that are registered and served.
+    """List the networks of a deployment, and check their nodes.
 
-    It asks no node; `payments networks check N` does.
+    The list asks no node; `payments networks check N` does.
     """
     context.obj = configuration
     if context.invoked_subcommand is not None:
