@@ -209,14 +209,14 @@ class TransferOutcome:
     """The outcome of a transfer: without a reason, it succeeded.
 
     `height` was final at the look, `block_number` and `hash` are of the transaction that is there,
-    `reorgs` is how often it had been undone, `scanned_height` how far the chain had been scanned.
+    `reorgs` is how often it had been undone, `settled_height` how far all is final and scanned.
     """
 
     reason: Reason | None
     height: int
     block_number: int
     reorgs: int
-    scanned_height: int
+    settled_height: int
     hash: str
 
     @property
@@ -371,7 +371,7 @@ def mark_final(
 ) -> Decision[None]:
     """Record that the outcome of a transfer is final. Raises StaleChainView.
 
-    A transfer in a block that no scan has passed is followed on: nobody else would see a reorg.
+    A transfer in a block that is not final or not scanned is followed on: a reorg may undo it.
     """
     outgoing = lock_transfer(tx, outgoing_id)
     if outgoing.reorgs != outcome.reorgs:
@@ -379,7 +379,7 @@ def mark_final(
     if outcome.reason is not None:
         return mark_failed(tx, outgoing_id)
     done = evolve(outgoing, block_number=outcome.block_number)
-    if outcome.block_number <= outcome.scanned_height:
+    if outcome.block_number <= outcome.settled_height:
         return Decision(None, replaces=(done,))
     return Decision(None, replaces=(done,), jobs=(follow_job(outgoing_id, now + REORG_RECHECK_MS),))
 
