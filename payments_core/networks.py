@@ -18,6 +18,7 @@ import attrs
 
 from payments_core.addresses import NATIVE_ADDRESS, AddressError, normalize_address
 from payments_core.addresses import ChainType as ChainType
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import SECOND
 from payments_core.errors import FieldError, UnsupportedAsset, UnsupportedChain, ValidationFailed
 from payments_core.evolve import evolve
@@ -78,6 +79,8 @@ class Acceptance:
     text in whole tokens, or for every amount.
     """
 
+    __repr__ = brief_repr
+
     tag: Tag | None = None
     depth: int = attrs.field(default=0, validator=attrs.validators.ge(0))
     up_to: str | None = None
@@ -111,6 +114,8 @@ class FeePolicy:
     `unestimated_margin` times the gas that it usually needs.
     """
 
+    __repr__ = brief_repr
+
     min_priority: int
     max_initial_priority: int
     max_priority: int
@@ -135,7 +140,16 @@ class Network:
     documented. `block_ms` is about the time from one block to the next, and `finalized_s` until a
     block has the tag `finalized`; they are for estimates only. An EVM chain is not served without
     `fees`. `rpc_url` and `explorer_url` are public: wallets are given them.
+
+    >>> from attrs import evolve
+    >>> from payments_core import Acceptance, shipped_networks
+    >>> small = Acceptance(depth=3, up_to="25.00")
+    >>> base = evolve(shipped_networks()[8453], acceptance=(small, Acceptance("finalized")))
+    >>> base.choose_acceptance(10_000_000, decimals=6)
+    Acceptance(depth=3, up_to='25.00')
     """
+
+    __repr__ = brief_repr
 
     chain_id: int
     name: str
@@ -195,7 +209,14 @@ class Network:
 
 
 class Networks(Mapping[int, Network]):
-    """Networks by their chain id, in a fixed order. It never changes."""
+    """Networks by their chain id, in a fixed order. It never changes.
+
+    >>> from payments_core import shipped_networks
+    >>> shipped_networks()[8453].name
+    'Base'
+    >>> [token.symbol for token in shipped_networks()[1].tokens]
+    ['USDC', 'USDT']
+    """
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._by_id = {network.chain_id: network for network in networks}
