@@ -13,7 +13,7 @@ from payments_core.accounts.verification.port import KycProvider
 from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
 from payments_core.chains.loader import BeginsOnSight, Checkable, ChecksNodes, ReportsGas
-from payments_core.chains.port import Chain, HasContracts, ReadsCode
+from payments_core.chains.port import Chain, HasContracts, ReadsCode, UnloggedCoin
 from payments_core.chains.role_modules import ModuleChain
 from payments_core.chains.token_balances import ReadsTokenBalances
 from payments_core.clock import Clock, HasServerTime
@@ -58,6 +58,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
         ChecksNodes,
         HasContracts,
         ReadsCode,
+        UnloggedCoin,
         ReadsTokenBalances,
         ModuleChain,
     ),
