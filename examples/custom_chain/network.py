@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from payments_core.networks import Acceptance, Asset, Network
+from payments_core.acceptance import Acceptance
+from payments_core.networks import Asset, Network
 
 from .node import CHAIN_ID
 

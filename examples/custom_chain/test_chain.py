@@ -7,12 +7,12 @@ from tempfile import TemporaryDirectory
 
 import attrs
 
+from payments_core.acceptance import Acceptance
 from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import Chain
 from payments_core.conformance.chain import ChainConformance
 from payments_core.entropy import system_entropy
-from payments_core.networks import Acceptance
 
 from .adapter import LedgerChain
 from .network import NETWORK

@@ -10,8 +10,9 @@ from typing import Any
 import attrs
 import click
 
+from payments_core.acceptance import Acceptance
 from payments_core.clock import MINUTE, SECOND
-from payments_core.networks import Acceptance, Network
+from payments_core.networks import Network
 from payments_core_http.cli.config_option import CONFIG_OPTION, open_configuration, report_refusals
 from payments_core_http.cli.doctor import print_finding
 from payments_core_http.deployment.build import build_chains

@@ -12,8 +12,8 @@ import pytest
 from examples.custom_chain import test_chain
 from examples.custom_chain.adapter import LedgerChain
 from examples.custom_chain.network import NETWORK
+from payments_core.acceptance import Acceptance
 from payments_core.chains.simulated.chain import SimulatedChain
-from payments_core.networks import Acceptance
 from tests.broken_adapters import broken_chains as broken
 from tests.broken_adapters import broken_ledger_chains as ledgers
 from tests.broken_adapters.failing_checks import failures

@@ -9,6 +9,7 @@ from itertools import count
 import attrs
 import pytest
 
+from payments_core.acceptance import Acceptance
 from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
@@ -22,7 +23,7 @@ from payments_core.conformance.chain import ChainConformance
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.ports import Ports
 from payments_core.entropy import system_entropy
-from payments_core.networks import Acceptance, shipped_networks
+from payments_core.networks import shipped_networks
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.cli.anvil.chain import FINALITY_BLOCKS, AnvilChain

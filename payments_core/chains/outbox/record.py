@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import attrs
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS
 from payments_core.chains.judge import Reason
 from payments_core.chains.port import Contract, ModuleIntent, TransferIntent
@@ -17,7 +18,7 @@ from payments_core.engine.decision import Decision, NewJob, StaleView
 from payments_core.evolve import evolve
 from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.networks import Acceptance, Asset
+from payments_core.networks import Asset
 from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Collection, Index, Lookup, Record
@@ -55,7 +56,6 @@ class OutboundTransfer(Record):
 
     `funded_by` is the transfer that brought its funds to an address that also holds other funds:
     it is signed only while that transfer is final (`outbox.py`).
-
     A step of a role module (`module`) moves nothing. A software release that does not know such
     steps reads a sweep, and refuses to sign for its source, which is the operator.
 

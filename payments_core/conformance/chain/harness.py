@@ -7,6 +7,7 @@ import unittest
 from collections.abc import Callable
 from typing import Protocol
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.port import (
     AddressSpec,
     Block,
@@ -18,7 +19,6 @@ from payments_core.chains.port import (
     TransferIntent,
 )
 from payments_core.entropy import system_entropy
-from payments_core.networks import Acceptance
 
 AMOUNT = 12_345_678
 

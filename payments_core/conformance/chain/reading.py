@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.token_balances import read_token_balances
 from payments_core.conformance.chain.harness import (
     AMOUNT,
@@ -11,7 +12,6 @@ from payments_core.conformance.chain.harness import (
     require_available,
     require_unavailable,
 )
-from payments_core.networks import Acceptance
 
 SHARED_FOR_S = 5.0
 """The maximum age of the final block of `token_balances`."""

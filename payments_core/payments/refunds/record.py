@@ -7,10 +7,11 @@ from typing import ClassVar, Literal
 
 import attrs
 
+from payments_core.acceptance import Acceptance
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, amount_view, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.networks import Acceptance, Asset, pin_token
+from payments_core.networks import Asset, pin_token
 from payments_core.storage.records import Collection, Index, Record
 
 Purpose = Literal["refund", "reconcile_refund", "refund_excess"]

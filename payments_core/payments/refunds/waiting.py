@@ -12,6 +12,7 @@ a reorg undoes one of them, the refund ends, and the partner decides again.
 
 from __future__ import annotations
 
+from payments_core.acceptance import Acceptance
 from payments_core.accounts.vaults.reservations import Reservation, void_reservation
 from payments_core.chains.outbox.record import lock_transfer, sender_lane, withdraw
 from payments_core.clock import Instant
@@ -19,7 +20,6 @@ from payments_core.engine.decision import Decision, NewJob
 from payments_core.engine.step import Step
 from payments_core.errors import ResourceConflict
 from payments_core.evolve import evolve
-from payments_core.networks import Acceptance
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment

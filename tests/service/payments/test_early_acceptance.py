@@ -8,9 +8,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains import scanner
 from payments_core.clock import format_iso
-from payments_core.networks import Acceptance, Networks, shipped_networks
+from payments_core.networks import Networks, shipped_networks
 from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.receipts.progress import ReceiptProgress

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from payments_core.acceptance import Acceptance
 from payments_core.errors import ResourceConflict
-from payments_core.networks import Acceptance
 from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.refunds import waiting
