@@ -32,6 +32,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "storage": "The port, records and documents; adapters for PostgreSQL, SQLite and memory.",
         "credentials": "Secrets, sealed tokens, the key ring.",
         "addresses": "Addresses of each family of chains.",
+        "acceptance": "When a block counts: rows of a policy, by the Payment's amount.",
         "networks": "The registry of networks and their tokens, which is data.",
         "engine": "Decisions and their committer, state machines, events, ids; jobs, idempotency.",
         "amounts": "Decimal amounts of an asset, read from text.",

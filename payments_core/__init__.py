@@ -15,6 +15,7 @@ from payments_core.requirements import require_python
 require_python()
 
 if TYPE_CHECKING:
+    from payments_core.acceptance import Acceptance
     from payments_core.accounts.address_balances import (
         AddressBalance,
         AddressHoldings,
@@ -111,7 +112,6 @@ if TYPE_CHECKING:
     from payments_core.misdirected.record import SentBack
     from payments_core.money import Money
     from payments_core.networks import (
-        Acceptance,
         Asset,
         FeePolicy,
         NativeCurrency,
@@ -261,9 +261,8 @@ _MODULES = {
     ),
     "payments_core.accounts.vaults.yields": "VaultYield",
     "payments_core.accounts.verification.record": "Verification",
-    "payments_core.networks": (
-        "Acceptance Asset FeePolicy NativeCurrency Network Networks shipped_networks"
-    ),
+    "payments_core.acceptance": "Acceptance",
+    "payments_core.networks": "Asset FeePolicy NativeCurrency Network Networks shipped_networks",
     "payments_core.banks.port": "PostalAddress",
     "payments_core.credentials.keyring": "KeyRing WeakKeyRing",
     "payments_core.credentials.tokens": "Claims",

@@ -9,21 +9,20 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
+from payments_core.acceptance import Acceptance, find_acceptance_faults
 from payments_core.addresses import NATIVE_ADDRESS, AddressError, normalize_address
 from payments_core.addresses import ChainType as ChainType
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import SECOND
 from payments_core.errors import FieldError, UnsupportedAsset, UnsupportedChain, ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.validation.arguments import check_fields
-
-Tag = Literal["latest", "safe", "finalized"]
 
 DEFAULT_CHAIN_ID = 8453
 DEFAULT_SYMBOL = "USDC"
@@ -32,11 +31,9 @@ MIN_DECIMALS, MAX_DECIMALS = 2, 36
 """A bank's amounts are in cents, which a token with fewer cannot express; none with more is known,
 and 256 bits would hold less than 10^42 of it."""
 
-_TAGS: tuple[Tag, ...] = ("latest", "safe", "finalized")
 _CHAIN_IDS = range(1, 2**53)
 _NAME = re.compile(r"(?! )[ -~]{1,64}(?<! )", re.ASCII)
 _SYMBOL = re.compile(r"[A-Za-z0-9._-]{1,16}", re.ASCII)
-_AMOUNT = re.compile(r"(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18})?", re.ASCII)
 _URL = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 _URL_RULE = "must be an http:// or https:// URL"
 _SHIPPED = Path(__file__).with_name("networks.toml")
@@ -69,38 +66,6 @@ class NativeCurrency:
 ETHER = NativeCurrency("Ether", "ETH", 18)
 
 
-@attrs.frozen
-class Acceptance:
-    """When a block counts: the chain's own tag, a number of blocks on top of it (`depth`), or both.
-
-    With both, the lower of the two blocks is the newest that counts. Only a depth is for chains
-    whose nodes know no tags. As a row of a policy it is for Payments of at most `up_to`, a decimal
-    text in whole tokens, or for every amount.
-    """
-
-    tag: Tag | None = None
-    depth: int = attrs.field(default=0, validator=attrs.validators.ge(0))
-    up_to: str | None = None
-
-    def __attrs_post_init__(self) -> None:
-        if self.tag is None and self.depth == 0:
-            raise ValueError("acceptance needs a tag or a depth")
-
-    @property
-    def strictness(self) -> tuple[int, int]:
-        """Its order among the rows of a policy: the tag decides before the depth."""
-        return _TAGS.index(self.tag or "latest"), self.depth
-
-    def covers(self, amount_atomic: int, decimals: int) -> bool:
-        """Whether the row is for this amount of a token."""
-        return self.up_to is None or amount_atomic <= Fraction(self.up_to) * 10**decimals
-
-    def find_height(self, latest: int, tagged: int | None) -> int:
-        """The newest height that counts, by the heights of the newest and of the tagged block."""
-        deep = max(0, latest - self.depth)
-        return deep if tagged is None else min(deep, tagged)
-
-
 @attrs.frozen(kw_only=True)
 class FeePolicy:
     """The bounds within which a chain's fees are chosen, in wei for one unit of gas.
@@ -110,6 +75,8 @@ class FeePolicy:
     tip is paid in full, for any base fee. A transaction that no node estimates gets
     `unestimated_margin` times the gas that it usually needs.
     """
+
+    __repr__ = brief_repr
 
     min_priority: int
     max_initial_priority: int
@@ -135,7 +102,16 @@ class Network:
     documented. `block_ms` is about the time from one block to the next, and `finalized_s` until a
     block has the tag `finalized`; they are for estimates only. An EVM chain is not served without
     `fees`. `rpc_url` and `explorer_url` are public: wallets are given them.
+
+    >>> from attrs import evolve
+    >>> from payments_core import Acceptance, shipped_networks
+    >>> small = Acceptance(depth=3, up_to="25.00")
+    >>> base = evolve(shipped_networks()[8453], acceptance=(small, Acceptance("finalized")))
+    >>> base.choose_acceptance(10_000_000, decimals=6)
+    Acceptance(depth=3, up_to='25.00')
     """
+
+    __repr__ = brief_repr
 
     chain_id: int
     name: str
@@ -195,7 +171,14 @@ class Network:
 
 
 class Networks(Mapping[int, Network]):
-    """Networks by their chain id, in a fixed order. It never changes."""
+    """Networks by their chain id, in a fixed order. It never changes.
+
+    >>> from payments_core import shipped_networks
+    >>> shipped_networks()[8453].name
+    'Base'
+    >>> [token.symbol for token in shipped_networks()[1].tokens]
+    ['USDC', 'USDT']
+    """
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._by_id = {network.chain_id: network for network in networks}
@@ -313,7 +296,11 @@ def find_network_faults(network: Network) -> list[FieldError]:
         )
         if not is_right
     ]
-    return [*faults, *_find_token_faults(path, network), *_find_acceptance_faults(path, network)]
+    return [
+        *faults,
+        *_find_token_faults(path, network),
+        *find_acceptance_faults(f"{path}.acceptance", network.acceptance),
+    ]
 
 
 def _find_token_faults(path: str, network: Network) -> Iterator[FieldError]:
@@ -341,25 +328,6 @@ def _find_token_faults(path: str, network: Network) -> Iterator[FieldError]:
             yield FieldError(f"{at}.address", "is that of native coin, which is noticed anyway")
         symbols.add(token.symbol)
         addresses.add(address)
-
-
-def _find_acceptance_faults(path: str, network: Network) -> Iterator[FieldError]:
-    """Faults of the rows: rising amounts, the last without one, and never less for more."""
-    limits: list[Fraction] = []
-    for place, row in enumerate(network.acceptance):
-        at, is_last = f"{path}.acceptance[{place}]", row is network.acceptance[-1]
-        if row.up_to is None and not is_last:
-            yield FieldError(f"{at}.up_to", "is missing: only the last row is for every amount")
-        elif row.up_to is not None and is_last:
-            yield FieldError(f"{at}.up_to", "must be left out of the last row")
-        elif row.up_to is not None and not _AMOUNT.fullmatch(row.up_to):
-            yield FieldError(f"{at}.up_to", "must be a decimal string such as 25.00")
-        elif row.up_to is not None:
-            if limits and Fraction(row.up_to) <= limits[-1]:
-                yield FieldError(f"{at}.up_to", "must be more than in the row before")
-            limits.append(Fraction(row.up_to))
-        if place and row.strictness < network.acceptance[place - 1].strictness:
-            yield FieldError(at, "must not ask for less than the row before")
 
 
 def _number_tokens(network: Network) -> Iterator[tuple[int, str, Asset]]:

@@ -6,14 +6,14 @@ is passed: its call would do nothing, and its result would count as true.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from payments_core.accounts.verification.port import KycProvider
 from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
 from payments_core.chains.loader import BeginsOnSight, Checkable, ChecksNodes, ReportsGas
-from payments_core.chains.port import Chain, HasContracts, ReadsCode
+from payments_core.chains.port import Chain, HasContracts, ReadsCode, UnloggedCoin
 from payments_core.chains.role_modules import ModuleChain
 from payments_core.chains.token_balances import ReadsTokenBalances
 from payments_core.clock import Clock, HasServerTime
@@ -58,6 +58,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
         ChecksNodes,
         HasContracts,
         ReadsCode,
+        UnloggedCoin,
         ReadsTokenBalances,
         ModuleChain,
     ),
@@ -109,8 +110,24 @@ def require_passed(passed: Mapping[str, object]) -> None:
         for name, (kind, _) in PASSED.items()
         if (passed[name] is not None or name in _REQUIRED) and not _is_a(kind, passed[name])
     ]
+    found = found or [
+        fault
+        for name in ("chains", "sandbox_chains")
+        for fault in _find_chain_faults(name, passed[name] or {})
+    ]
     if found:
         raise ValidationFailed(tuple(found))
+
+
+def _find_chain_faults(name: str, chains: Any) -> Iterator[FieldError]:
+    """Chains that lack a member of the port, or that are not the one of their number."""
+    for number, chain in chains.items():
+        missing = [member for member in port_members(Chain) if not hasattr(chain, member)]
+        if missing:
+            message = f"must be a Chain: it has no {', '.join(missing)}"
+            yield FieldError(f"{name}[{number}]", message)
+        elif chain.chain_id != number:
+            yield FieldError(f"{name}[{number}]", f"is chain {chain.chain_id}")
 
 
 def _is_a(kind: type, given: object) -> bool:

@@ -2,7 +2,8 @@
 
 A page's blocks run in order and share their names, so that a block may continue the one
 before it. ```python postgresql runs only where there is a PostgreSQL, ```python file=... is a file
-of the repository as it stands, and ```python no-run is skipped, and must stay rare. ```pycon is a
+of the repository as it stands, the blocks ```python part=... make up a file together, and
+```python no-run is skipped, and must stay rare. ```pycon is a
 session, which must go as it stands; its `...` stands for any text.
 """
 
@@ -24,6 +25,7 @@ TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", 
 PAGES = sorted([*TOP, *(ROOT / "docs").rglob("*.md")])
 NO_RUN_AT_MOST = 3
 FILE = "python file="
+PART = "python part="
 EMBEDDING = ROOT / "docs" / "how-to" / "embed-the-library.md"
 
 FENCE = re.compile(r"^(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)$", re.M | re.S)
@@ -152,6 +154,24 @@ def test_forked_processes_open_the_service_as_the_page_for_embedders_says(
 )
 def test_a_file_on_a_page_is_the_file(page: Path, info: str, body: str) -> None:
     assert (ROOT / info.removeprefix(FILE)).read_text(encoding="utf-8") == body
+
+
+@pytest.mark.parametrize(
+    ("page", "info"),
+    sorted(
+        {
+            (page, info)
+            for page in PAGES
+            for found in FENCE.finditer(page.read_text(encoding="utf-8"))
+            if (info := found["info"].strip()).startswith(PART)
+        }
+    ),
+)
+def test_the_parts_of_a_file_on_a_page_are_the_whole_file(page: Path, info: str) -> None:
+    """A reader who appends each to the one before has the file, but for its blank lines."""
+    appended = [line for _, body in blocks(page, info) for line in body.splitlines() if line]
+    text = (ROOT / info.removeprefix(PART)).read_text(encoding="utf-8")
+    assert appended == [line for line in text.splitlines() if line]
 
 
 def test_code_that_does_not_run_is_rare() -> None:

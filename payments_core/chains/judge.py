@@ -11,9 +11,9 @@ from typing import Literal
 
 import attrs
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.evolve import evolve
-from payments_core.networks import Acceptance
 
 Reason = Literal[
     "wrong_chain",

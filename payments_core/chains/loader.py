@@ -98,6 +98,10 @@ def open_chain(
         chain_id, plain, signer=signer, settings=settings or {}, network=network
     )
     require_port(opened, Chain, scheme, "chain adapter")
+    if opened.chain_id != chain_id:
+        raise ValueError(
+            f"the chain adapter for {scheme!r} opens chain {opened.chain_id}, not {chain_id}"
+        )
     return opened
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
+from payments_core.acceptance import Acceptance
 from payments_core.banks.rails import Rail
 from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import Contract
@@ -15,7 +16,7 @@ from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
 from payments_core.field_views import FieldView, amount_view, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, Money, atomic
-from payments_core.networks import Acceptance, Asset
+from payments_core.networks import Asset
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.earlier_documents import join_option_ids, pin_tokens
 from payments_core.payments.fees import compute_fee
@@ -214,7 +215,7 @@ class Payment(Record):
     `created_by` says who wrote `reference` and `description`; it is None for Payments older than
     the field. A Payment with a `route` is released to a router, which pays the `destination` in
     another asset. `quote_id` is that of the quote that it carries out. `misdirected` counts the
-    receipts of funds that are held at the escrow and do not count.
+    receipts at the escrow that do not count.
 
     >>> paid = shop.payments.read(paid.id).payment
     >>> paid

@@ -1,4 +1,4 @@
-"""Reversals of a Payment's own transfers by a reorg beyond finality. Pure.
+"""Reversals of a Payment's own transfers by a reorg. Pure.
 
 A transfer to the recipient, or a refund, had succeeded; its block was undone, it was sent again,
 and failed permanently. The books follow the chain, and the partner decides again.

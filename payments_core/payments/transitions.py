@@ -365,8 +365,7 @@ _REVERSALS = (
         "action_required",
         emits="payment.action_required",
         label="reorged",
-        why="A reorg beyond finality undid the transfer to the recipient, and it failed when it"
-        " was sent again.",
+        why="A reorg undid the transfer to the recipient, and it failed when it was sent again.",
     ),
     *transitions_from(
         ("accepted", "executing", "succeeded", "action_required", *_CLOSED_LATE),
@@ -374,7 +373,7 @@ _REVERSALS = (
         None,
         emits="payment.reorged",
         label="reorged",
-        why="A reorg beyond finality undid a refund, and it failed when it was sent again.",
+        why="A reorg undid a refund, and it failed when it was sent again.",
     ),
     Transition(
         "refunded",

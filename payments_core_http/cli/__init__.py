@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "worker": "Run the jobs of a deployment: webhooks, chains, timers.",
     "admin": "Create apps and keys, and maintain a deployment.",
     "networks": "List the networks of a deployment, and check their nodes.",
+    "rehearse": "Play a whole Payment on a testnet, with what each step takes and costs.",
     "doctor": "Check settings, keys, storage, limiter, chains, clock and workers.",
 }
 

@@ -13,8 +13,15 @@ import click
 
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import StorageError
+from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.loader import ConfigurationRefused, load_configuration
 from payments_core_http.observability import logs
+
+CONFIG_OPTION = click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The TOML file of settings; default: the file in PAYMENTS_CONFIG.",
+)
 
 
 def with_configuration(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,19 +30,19 @@ def with_configuration(command: Callable[..., Any]) -> Callable[..., Any]:
     Logs contain no secret from then on; a command that keeps running logs as its settings say.
     """
 
-    @click.option(
-        "--config",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="The TOML file of settings; default: the file in PAYMENTS_CONFIG.",
-    )
+    @CONFIG_OPTION
     @wraps(command)
     def run_with_configuration(*arguments: Any, config: Path | None, **options: Any) -> Any:
-        logs.configure("WARNING", "text")
-        with report_refusals():
-            configuration = load_configuration(config, os.environ)
-        return command(configuration, *arguments, **options)
+        return command(open_configuration(config), *arguments, **options)
 
     return run_with_configuration
+
+
+def open_configuration(config: Path | None) -> Configuration:
+    """The configuration of a file, or of the environment. Raises ClickException."""
+    logs.configure("WARNING", "text")
+    with report_refusals():
+        return load_configuration(config, os.environ)
 
 
 @contextmanager

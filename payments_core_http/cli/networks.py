@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
 import click
 
+from payments_core.acceptance import Acceptance
 from payments_core.clock import MINUTE, SECOND
-from payments_core.networks import Acceptance, Network
-from payments_core_http.cli.config_option import report_refusals, with_configuration
+from payments_core.networks import Network
+from payments_core_http.cli.config_option import CONFIG_OPTION, open_configuration, report_refusals
 from payments_core_http.cli.doctor import print_finding
 from payments_core_http.deployment.build import build_chains
 from payments_core_http.deployment.chain_checks import check_chain, list_node_checks
@@ -24,17 +26,18 @@ _WITH_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSO
 
 
 @click.group(invoke_without_command=True)
+@CONFIG_OPTION
 @_WITH_JSON
 @click.pass_context
-@with_configuration
-def command(configuration: Configuration, context: click.Context, as_json: bool) -> None:
-    """List the networks that are registered and served.
+def command(context: click.Context, config: Path | None, as_json: bool) -> None:
+    """List the networks of a deployment, and check their nodes.
 
-    It asks no node; `payments networks check N` does.
+    The list asks no node; `payments networks check N` does.
     """
-    context.obj = configuration
+    context.obj = config
     if context.invoked_subcommand is not None:
         return
+    configuration = open_configuration(config)
     with report_refusals():
         networks = build_networks(configuration)
     for network in networks.values():
@@ -43,7 +46,7 @@ def command(configuration: Configuration, context: click.Context, as_json: bool)
         if as_json:
             click.echo(json.dumps(row))
             continue
-        served = f"{row['nodes']} nodes" if row["nodes"] else "not served"
+        served = _count(row["nodes"], "node") if row["nodes"] else "not served"
         kind = ", testnet" if network.is_testnet else ""
         click.echo(f"{network.chain_id:>9}  {network.name} ({served}{kind})")
         tokens = (f"{token['symbol']} with {token['decimals']} decimals" for token in row["tokens"])
@@ -54,13 +57,15 @@ def command(configuration: Configuration, context: click.Context, as_json: bool)
 
 @command.command("check")
 @click.argument("number", type=click.IntRange(1))
+@CONFIG_OPTION
 @_WITH_JSON
 @click.pass_obj
-def check(configuration: Configuration, number: int, as_json: bool) -> None:
+def check(given: Path | None, number: int, config: Path | None, as_json: bool) -> None:
     """Ask each node of a chain for all that the service needs of it.
 
     The exit code is 1 if a node fails.
     """
+    configuration = open_configuration(config or given)
     hiding = SecretMask.of(configuration)
     faults = 0
     with report_refusals():
@@ -101,7 +106,7 @@ def _describe(network: Network, nodes: int) -> dict[str, Any]:
 def _describe_row(network: Network, row: Acceptance) -> Mapping[str, Any]:
     wait_ms = network.estimate_ms(row, 0)
     asked = [f"a {row.tag} block"] if row.tag is not None else []
-    asked += [f"{row.depth} blocks on top"] if row.depth else []
+    asked += [f"{_count(row.depth, 'block')} on top"] if row.depth else []
     amount = "any amount" if row.up_to is None else f"up to {row.up_to}"
     takes = "for an unknown time"
     if wait_ms is not None:
@@ -114,3 +119,7 @@ def _describe_row(network: Network, row: Acceptance) -> Mapping[str, Any]:
         "minutes": None if wait_ms is None else round(wait_ms / MINUTE, 1),
         "says": f"{amount}: {' and '.join(asked)}, {takes}",
     }
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

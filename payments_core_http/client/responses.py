@@ -1625,6 +1625,10 @@ class Entry(Response, frozen=True, kw_only=True):
     """The change of each account, in the smallest unit; negative for a debit. They add up to
 zero.
 """
+    note: str | None
+    """What it means, in a sentence, if a reorg undid what the Payment had accepted; else
+null.
+"""
     created_at: datetime
     """When it was created."""
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import attrs
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.read_only import READABLE_USDC
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.networks import (
     ETHER,
-    Acceptance,
     Asset,
     FeePolicy,
     NativeCurrency,

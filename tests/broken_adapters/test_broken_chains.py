@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import attrs
 import pytest
 
+from examples.custom_chain import test_chain
+from examples.custom_chain.adapter import LedgerChain
+from examples.custom_chain.network import NETWORK
+from payments_core.acceptance import Acceptance
 from payments_core.chains.simulated.chain import SimulatedChain
 from tests.broken_adapters import broken_chains as broken
+from tests.broken_adapters import broken_ledger_chains as ledgers
 from tests.broken_adapters.failing_checks import failures
 from tests.chains import test_conformance as suites
 
@@ -43,6 +53,25 @@ EXPECTED_FAILURES = [
     (broken.Deaf, "an_unreachable_chain_is_unavailable"),
 ]
 
+EXPECTED_FAILURES_OF_LEDGERS = [
+    (ledgers.SenderUnnamed, "final_nonce_counts_what_is_final_and_no_more"),
+    (ledgers.SenderUnnamed, "pending_nonce_counts_what_is_not_final"),
+    (ledgers.LatestFinal, "the_final_block_is_not_above_the_newest"),
+    (ledgers.LatestFinal, "the_final_block_is_that_of_the_policys_last_row"),
+    (ledgers.LatestNonces, "final_nonce_counts_what_is_final_and_no_more"),
+    (ledgers.LatestBalances, "a_balance_is_of_the_final_block"),
+    (ledgers.PolicyIgnored, "the_final_block_is_that_of_the_policys_last_row"),
+    (ledgers.FirstRowFinal, "the_final_block_is_that_of_the_policys_last_row"),
+    (ledgers.TagsIgnored, "the_safe_block_is_read_for_a_row_that_asks_for_it"),
+    (ledgers.NonceChosen, "a_nonce_is_used_once"),
+    (ledgers.NonceReused, "nonces_are_used_in_order"),
+    (ledgers.NoopMisplaced, "a_noop_uses_its_nonce_and_moves_nothing"),
+    (ledgers.PoolIncluded, "nonces_are_used_in_order"),
+    (ledgers.DeriveAsks, "an_address_needs_no_node"),
+    (ledgers.PayerAsked, "an_address_needs_no_node"),
+    (ledgers.SilenceSwallowed, "an_unreachable_chain_is_unavailable"),
+]
+
 
 class Suite(suites.TestSimulated):
     """The suite on a chain of that class."""
@@ -59,6 +88,22 @@ class Suite(suites.TestSimulated):
         return self.kind(suites.ETHEREUM, self.ports)
 
 
+class LedgerSuite(test_chain.TestLedgerChain):
+    """The suite of the example's chain, on an adapter of that class."""
+
+    __test__ = False
+
+    def __init__(self, kind: type[LedgerChain]) -> None:
+        self.kind = kind
+
+    def open(self) -> LedgerChain:
+        return self.kind(self.node, NETWORK, test_chain.SIGNER)
+
+    def open_with(self, acceptance: tuple[Acceptance, ...]) -> LedgerChain:
+        network = attrs.evolve(NETWORK, acceptance=acceptance)
+        return self.kind(self.node, network, test_chain.SIGNER)
+
+
 @pytest.mark.parametrize(
     ("kind", "check"),
     EXPECTED_FAILURES,
@@ -70,12 +115,31 @@ def test_the_suite_fails_each_broken_chain(kind: type[SimulatedChain], check: st
     assert list(failures(Suite(kind), check)), f"{kind.__name__} passes {check}"
 
 
-def test_every_broken_chain_is_tried() -> None:
+@pytest.mark.parametrize(
+    ("kind", "check"),
+    EXPECTED_FAILURES_OF_LEDGERS,
+    ids=[f"{kind.__name__}-{check}" for kind, check in EXPECTED_FAILURES_OF_LEDGERS],
+)
+def test_the_suite_fails_each_broken_adapter_of_the_page(
+    kind: type[LedgerChain], check: str
+) -> None:
+    assert list(failures(LedgerSuite(LedgerChain), check)) == []
+    assert list(failures(LedgerSuite(kind), check)), f"{kind.__name__} passes {check}"
+
+
+@pytest.mark.parametrize(
+    ("module", "sound", "expected"),
+    [
+        (broken, SimulatedChain, EXPECTED_FAILURES),
+        (ledgers, LedgerChain, EXPECTED_FAILURES_OF_LEDGERS),
+    ],
+)
+def test_every_broken_chain_is_tried(
+    module: ModuleType, sound: type[Any], expected: Sequence[tuple[type[Any], str]]
+) -> None:
     kinds = {
         kind
-        for kind in vars(broken).values()
-        if isinstance(kind, type)
-        and issubclass(kind, SimulatedChain)
-        and kind is not SimulatedChain
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, sound) and kind is not sound
     }
-    assert kinds == {kind for kind, _ in EXPECTED_FAILURES}
+    assert kinds == {kind for kind, _ in expected}

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
 
+import attrs
 import pytest
 
+from payments_core.acceptance import Acceptance
 from payments_core.addresses import encode_checksum_address
+from payments_core.chains.evm.addresses import Deployment
+from payments_core.chains.evm.chain import EvmChain
+from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import Chain
 from payments_core.chains.simulated.chain import SimulatedChain
@@ -18,11 +23,12 @@ from payments_core.conformance.chain import ChainConformance
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.ports import Ports
 from payments_core.entropy import system_entropy
+from payments_core.networks import shipped_networks
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.cli.anvil.chain import FINALITY_BLOCKS, AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess
-from tests.chains.evm.nodes import ACCOUNTS, Node, anvil_or_skip
+from tests.chains.evm.nodes import ACCOUNTS, ADMIN, Node, anvil_or_skip
 from tests.chains.evm.safes import CounterfactualSafe
 from tests.shipped import asset_of
 
@@ -104,6 +110,13 @@ class TestAnvil(InSandbox):
         return AnvilChain(self.node.url, BASE, LocalSigner(bytes(range(32))))
 
     can_hold_contracts = True
+    can_choose_policy = True
+
+    def open_with(self, acceptance: tuple[Acceptance, ...]) -> Chain:
+        network = attrs.evolve(shipped_networks()[BASE], acceptance=acceptance)
+        signer = LocalSigner(bytes(range(32)))
+        quorum = NodeQuorum([self.node.url], BASE)
+        return EvmChain(quorum, Deployment(ADMIN), signer, network=network)
 
     def new_contract_wallet(self) -> CounterfactualSafe:
         salt = int.from_bytes(system_entropy(8), "big")

@@ -11,10 +11,11 @@ from eth_utils import is_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payments_core.acceptance import Acceptance
 from payments_core.addresses import NATIVE_ADDRESS, normalize_address
 from payments_core.errors import UnsupportedAsset, UnsupportedChain, ValidationFailed
 from payments_core.evolve import evolve
-from payments_core.networks import Acceptance, Asset, NativeCurrency, Network, shipped_networks
+from payments_core.networks import Asset, NativeCurrency, Network, shipped_networks
 
 ROOT = Path(__file__).resolve().parents[2]
 HEIGHTS = st.integers(0, 2**63 - 1)

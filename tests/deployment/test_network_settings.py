@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.networks import Acceptance, Networks, shipped_networks
+from payments_core.acceptance import Acceptance
+from payments_core.networks import Networks, shipped_networks
 from payments_core_http.deployment.build import build_chains
 from payments_core_http.deployment.loader import ConfigurationRefused, load_configuration
 from payments_core_http.deployment.networks import build_networks

@@ -12,6 +12,7 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.node_checks import check_node
@@ -19,7 +20,6 @@ from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.rpc import Node
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.clock import MINUTE
-from payments_core.networks import Acceptance
 from payments_core_http.cli.networks import command
 from payments_core_http.deployment.chain_checks import check_nodes
 from tests.chains.evm.fake_node import FINAL_DEPTH, FakeChain, FakeNode, Refuse, block_unix_s

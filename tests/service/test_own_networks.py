@@ -126,3 +126,15 @@ def test_a_chain_that_no_network_describes_is_refused() -> None:
 def test_networks_of_another_kind_are_refused() -> None:
     with pytest.raises(ValidationFailed, match="networks must be a Networks"):
         serve({77: OWN})  # type: ignore[arg-type]
+
+
+def test_a_chain_under_the_number_of_another_is_refused() -> None:
+    chain = SimulatedChain(8453, serve(shipped_networks()).parts.ports)
+    with pytest.raises(ValidationFailed, match=r"chains\[1\] is chain 8453"):
+        serve(shipped_networks(), chains={1: chain})
+
+
+def test_a_chain_without_a_method_of_the_port_is_refused() -> None:
+    chain: Any = type("Half", (), {"chain_id": 8453})()
+    with pytest.raises(ValidationFailed, match=r"chains\[8453\] must be a Chain: it has no .*scan"):
+        serve(shipped_networks(), chains={8453: chain})

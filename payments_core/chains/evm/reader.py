@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from payments_core.acceptance import Acceptance, Tag
 from payments_core.addresses import NATIVE_ADDRESS
 from payments_core.chains.evm import contract_probe as questions
 from payments_core.chains.evm import contract_signatures, scans
@@ -41,7 +42,7 @@ from payments_core.chains.port import (
 )
 from payments_core.chains.shared_read import SharedRead
 from payments_core.evolve import evolve
-from payments_core.networks import Acceptance, ChainType, Tag
+from payments_core.networks import ChainType
 
 HEADS_GRACE_S = 0.25
 """How long the heads of more nodes than necessary are awaited: one may be far behind."""

@@ -32,12 +32,15 @@ The life of one transfer, and the result of a crash at each point:
    same bytes again.
 6. The wait. Each look only reads, and rebroadcasts what is in no block. While the chain does not
    answer, the pauses double; while the transfer is not final it is polled. Neither ever gives up.
-7. The outcome. It is final, success or failure. Further facts for the owner, such as a
-   balance at that height or above, are read outside the transaction. Then one commit locks the
-   owner, notes the outcome on the `OutboundTransfer` and takes the owner's step, with the end of
-   the job. A crash before leaves the watch job, and it looks again. So does a reorg, or a newer
-   balance, that was recorded between the look and the commit (`StaleView`).
-8. A reorg beyond finality. `reorg_recovery` sends the same bytes again and adds a follow job for
+7. The outcome. It is final, success or failure; or a success that counts before it is final.
+   Further facts for the owner, such as a balance at that height or above, are read outside the
+   transaction. Then one commit locks the owner, notes the outcome on the `OutboundTransfer` and
+   takes the owner's step, with the end of the job. A crash before leaves the watch job, and it
+   looks again. So does a reorg, or a newer balance, that was recorded between the look and the
+   commit (`StaleView`).
+8. After the outcome. A success that its owner believes before it is final (`TransferToWatch`) has
+   a follow job until it is: scans remember only the newest blocks, and nodes may differ about them.
+   If a scan notices a reorg, `reorg_recovery` sends the same bytes again, and adds a follow job for
    those that had succeeded. If one fails now, one commit notes that and has the owner reverse its
    success (`on_reversed`).
 
@@ -57,7 +60,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from payments_core.chains.backoff import back_off, poll_again
+from payments_core.chains.backoff import REORG_RECHECK_MS, back_off, poll_again
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.owners import FollowedOwner, TransferOwner
 from payments_core.chains.outbox.record import (
@@ -215,42 +218,47 @@ class TransferJobs:
             return back_off(claimed.job, now)
 
     def follow(self, claimed: ClaimedJob) -> None:
-        """Look at a transfer whose success was final, since a reorg may have undone it."""
+        """Look at a transfer that had succeeded until that is final: a reorg may undo it."""
         outgoing_id, authority = claimed.job.subject, WorkerAuthority.of(claimed)
         [found] = self._outbox.check_outcomes(authority, [TransferToWatch(outgoing_id)])
+        if isinstance(found, TransferOutcome) and found.is_pending:
+            later = self._clock.now() + REORG_RECHECK_MS
+            self._committer.finish(claimed, Decision(None, next_run_at=later))
+            return
         look = self._finish_look(claimed, found, lambda outcome: None)
         if isinstance(look, Decision):
             self._committer.finish(claimed, look)
             return
         outcome, _ = look
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
             now = self._clock.now()
             outgoing = tx.get(OutboundTransfer, outgoing_id)
             assert outgoing is not None
-            reversed: Decision[None] = Decision(None)
+            if outgoing.status == "failed":  # each reorg adds a job, and another one has seen it
+                return Decision(False)
+            reversed: Decision[bool] = Decision(outcome.reason is not None)
             if outcome.reason is not None:
                 owner = self._followed[outgoing.owner_purpose]
-                reversed = owner.on_reversed(tx, outgoing, outcome.reason, now=now)
+                undone = owner.on_reversed(tx, outgoing, outcome.reason, now=now)
+                reversed = reversed.merge(undone)
             return reversed.merge(mark_final(tx, outgoing_id, outcome, now=now))
 
-        if self._commit_outcome(claimed, decide) and outcome.reason is not None:
+        if self._commit_outcome(claimed, decide):
             _log.critical(
-                "ALARM: a reorg undid %s after finality, and it failed when sent again: %s",
+                "ALARM: a reorg undid %s after it had succeeded, and it failed when sent again: %s",
                 outgoing_id, outcome.reason,
             )  # fmt: skip
 
     def _commit_outcome(
         self,
         claimed: ClaimedJob,
-        decide: Callable[[Transaction, IdSequence], Decision[None]],
-        locks: Sequence[Get] = (),
+        decide: Callable[[Transaction, IdSequence], Decision[bool]],
     ) -> bool:
-        """Commit a look; False if it is outdated, and the job looks again."""
+        """Commit a look, and return what it decides; if it is outdated, the job looks again."""
         authority = WorkerAuthority.of(claimed)
         try:
-            self._committer.commit(authority, decide, claimed=claimed, reads=locks)
+            return self._committer.commit(authority, decide, claimed=claimed)
         except StaleView:  # the chain has advanced meanwhile
             self._committer.finish(claimed, poll_again(self._clock.now()))
             return False
-        return True

@@ -148,6 +148,7 @@ class Outbox:
                 # The scanned height is read before the chain is asked.
                 scanned = get_scanned_height(self._storage, authority.mode, chain_id)
                 heads = self._chains[chain_id].heads()
+                settled = min(scanned, heads.final.number)
                 views = look_up_each(
                     self._chains[chain_id],
                     [load_signed_versions(self._storage, authority, one) for one in outgoings],
@@ -160,10 +161,10 @@ class Outbox:
                     if isinstance(view, ChainUnavailable):
                         raise view
                     at = apply_acceptance(heads, one.early_acceptance, one.confirmations)
-                    outcome = self._judge(authority, outgoing, view, at, scanned)
+                    outcome = self._judge(authority, outgoing, view, at, settled)
                     if outcome.reason is not None and outcome.block_number > heads.final.number:
                         # A reorg may yet let it succeed: what follows a failure would pay again.
-                        outcome = self._judge(authority, outgoing, view, heads, scanned)
+                        outcome = self._judge(authority, outgoing, view, heads, settled)
                     found[one.id] = outcome
                 except ChainUnavailable as error:
                     found[one.id] = error
@@ -175,11 +176,11 @@ class Outbox:
         outgoing: OutboundTransfer,
         view: NonceView,
         heads: Heads,
-        scanned: int,
+        settled: int,
     ) -> TransferOutcome:
         chain, final = self._chains[outgoing.chain_id], heads.final.number
         outcome = partial(
-            TransferOutcome, height=final, reorgs=outgoing.reorgs, scanned_height=scanned
+            TransferOutcome, height=final, reorgs=outgoing.reorgs, settled_height=settled
         )
         included = view.included
         if included is None:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import attrs
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS
 from payments_core.chains.judge import Reason
 from payments_core.chains.port import Contract, ModuleIntent, TransferIntent
@@ -17,7 +18,7 @@ from payments_core.engine.decision import Decision, NewJob, StaleView
 from payments_core.evolve import evolve
 from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.networks import Acceptance, Asset
+from payments_core.networks import Asset
 from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Collection, Index, Lookup, Record
@@ -55,7 +56,6 @@ class OutboundTransfer(Record):
 
     `funded_by` is the transfer that brought its funds to an address that also holds other funds:
     it is signed only while that transfer is final (`outbox.py`).
-
     A step of a role module (`module`) moves nothing. A software release that does not know such
     steps reads a sweep, and refuses to sign for its source, which is the operator.
 
@@ -209,14 +209,14 @@ class TransferOutcome:
     """The outcome of a transfer: without a reason, it succeeded.
 
     `height` was final at the look, `block_number` and `hash` are of the transaction that is there,
-    `reorgs` is how often it had been undone, `scanned_height` how far the chain had been scanned.
+    `reorgs` is how often it had been undone, `settled_height` how far all is final and scanned.
     """
 
     reason: Reason | None
     height: int
     block_number: int
     reorgs: int
-    scanned_height: int
+    settled_height: int
     hash: str
 
     @property
@@ -371,7 +371,7 @@ def mark_final(
 ) -> Decision[None]:
     """Record that the outcome of a transfer is final. Raises StaleChainView.
 
-    A transfer in a block that no scan has passed is followed on: nobody else would see a reorg.
+    A transfer in a block that is not final or not scanned is followed on: a reorg may undo it.
     """
     outgoing = lock_transfer(tx, outgoing_id)
     if outgoing.reorgs != outcome.reorgs:
@@ -379,7 +379,7 @@ def mark_final(
     if outcome.reason is not None:
         return mark_failed(tx, outgoing_id)
     done = evolve(outgoing, block_number=outcome.block_number)
-    if outcome.block_number <= outcome.scanned_height:
+    if outcome.block_number <= outcome.settled_height:
         return Decision(None, replaces=(done,))
     return Decision(None, replaces=(done,), jobs=(follow_job(outgoing_id, now + REORG_RECHECK_MS),))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 from payments_core.addresses import normalize_address
-from payments_core.chains.port import AddressKind, AddressSpec
-from payments_core.conformance.chain.harness import Harness
+from payments_core.chains.port import AddressKind, AddressSpec, ChainUnavailable
+from payments_core.conformance.chain.harness import AMOUNT, Harness
 
 ADDRESS_KINDS: tuple[AddressKind, ...] = ("vault", "escrow", "deposit")
 NAMES = ("a", "b", "ab", "a/b", "", "A", "a ", "vault", "acct_-P23J5k", "x" * 200)
@@ -29,6 +29,20 @@ class AddressChecks(Harness):
             before = self.open().derive(spec)
             self.mine_blocks(1)
             assert self.open().derive(spec) == before
+
+    def test_an_address_needs_no_node(self) -> None:
+        self.require_capability("can_send")
+        self.require_capability("can_fail")
+        chain = self.open()
+        vault = self.vault_contract(chain, "env_a")
+        self.fail()
+        try:
+            assert self.vault_contract(chain, "env_a") == vault
+            assert chain.find_payer(self.funding_intent(chain, "env_a", AMOUNT))
+        except ChainUnavailable:
+            raise AssertionError("derive and find_payer must ask no node") from None
+        finally:
+            self.restore()
 
     def test_it_is_written_in_the_canonical_form(self) -> None:
         self.require_capability("can_send")

@@ -7,6 +7,7 @@ import unittest
 from collections.abc import Callable
 from typing import Protocol
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.port import (
     AddressSpec,
     Block,
@@ -66,11 +67,21 @@ class Harness:
     can_fail: bool = False
     """`fail` and `restore` work."""
 
+    can_choose_policy: bool = False
+    """`open_with` works: the adapter gets its network when it is opened."""
+
     recovers_within_s: float = 5.0
     """How soon after `restore` a call must succeed again, without help."""
 
     def open(self) -> Chain:
         """A handle to the chain, as another process would have it."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def open_with(self, acceptance: tuple[Acceptance, ...]) -> Chain:
+        """A handle whose network has this policy.
+
+        Raises ValueError, as the adapter does, if the chain's nodes do not know a tag of it.
+        """
         raise NotImplementedError  # the adapter's own test class says how
 
     def new_address(self) -> str:

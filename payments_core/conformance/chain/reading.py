@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.token_balances import read_token_balances
 from payments_core.conformance.chain.harness import (
     AMOUNT,
@@ -32,6 +33,31 @@ class ReadingChecks(Harness):
         assert chain.block(heads.final.number) == heads.final, (
             "the final block must be the block of that height"
         )
+
+    def test_the_final_block_is_that_of_the_policys_last_row(self) -> None:
+        self.require_capability("can_choose_policy")
+        small = Acceptance(depth=1, up_to="10")
+        self.mine_blocks(self.finality_blocks + 6)
+        for depth in (self.finality_blocks + 1, self.finality_blocks + 4):
+            heads = self.open_with((small, Acceptance(depth=depth))).heads()
+            assert heads.latest.number - heads.final.number == depth, (
+                "the final block must have as many blocks on top as the last row of its network's"
+                " `acceptance` asks for, which is `network.finality`"
+            )
+
+    def test_the_safe_block_is_read_for_a_row_that_asks_for_it(self) -> None:
+        self.require_capability("can_choose_policy")
+        self.mine_blocks(self.finality_blocks + 2)
+        policy = (Acceptance("safe", up_to="10"), Acceptance("finalized"))
+        try:
+            heads = self.open_with(policy).heads()
+        except ValueError:
+            return  # its nodes know no such block, and the adapter says so when it is opened
+        assert heads.safe_height is not None, (
+            "heads must have `safe_height` if a row has the tag `safe`, or `open_chain` must raise"
+            " ValueError: otherwise small Payments wait for finality, and nobody knows why"
+        )
+        assert heads.final.number <= heads.safe_height <= heads.latest.number
 
     def test_blocks_come_and_stay(self) -> None:
         chain = self.open()

@@ -8,6 +8,11 @@ from payments_core.chains.port import AddressSpec, ChainUnavailable
 from payments_core.conformance.chain.harness import AMOUNT, Harness
 from payments_core.evolve import evolve
 
+NOT_THE_SENDER = (
+    "a transaction of an environment must be counted for its sender, which is"
+    ' derive(AddressSpec(environment_id, "operator", "operator"))'
+)
+
 
 class SendingChecks(Harness):
     """Money moves once, even if calls are repeated."""
@@ -119,11 +124,16 @@ class SendingChecks(Harness):
         self.require_capability("can_send")
         chain, environment = self.open(), self.new_environment_id()
         sender = chain.derive(AddressSpec(environment, "operator", "operator"))
-        assert chain.final_nonce(sender) == 0
-        self.send_and_mine(chain, chain.prepare_noop(environment, 0))
-        assert chain.final_nonce(sender) <= 1
+        assert chain.final_nonce(sender) == 0, "a new environment must have used no nonce"
+        signed = chain.prepare_noop(environment, 0)
+        self.send_and_mine(chain, signed)
+        early, heads = chain.final_nonce(sender), chain.heads()
+        _, block = self.require_in_block(chain, signed.hash)
+        assert early == 0 or block.number <= heads.final.number, (
+            "a nonce must not count as final before its block is"
+        )
         self.make_final()
-        assert chain.final_nonce(sender) == 1, "a final transaction must be counted"
+        assert chain.final_nonce(sender) == 1, NOT_THE_SENDER
 
     def test_pending_nonce_counts_what_is_not_final(self) -> None:
         """A nonce ahead shows a storage that is older than the chain: nothing is paid twice."""
@@ -132,7 +142,7 @@ class SendingChecks(Harness):
         sender = chain.derive(AddressSpec(environment, "operator", "operator"))
         assert chain.pending_nonce(sender) == 0
         self.send_and_mine(chain, chain.prepare_noop(environment, 0))
-        assert chain.pending_nonce(sender) == 1, "a transaction in a block must be counted"
+        assert chain.pending_nonce(sender) == 1, NOT_THE_SENDER
         self.make_final()
         assert chain.pending_nonce(sender) == 1
 

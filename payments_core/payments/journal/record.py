@@ -72,14 +72,14 @@ class JournalEntry(Record):
     """One movement, never changed and never removed; the id is `<payment id>/<number>`.
 
     `postings` add up to zero. `subject` is the receipt, transfer, refund or payout that moved the
-    money.
+    money. `note` says, in a sentence, what a movement means for the partner, if that is a loss.
     """
 
     collection: ClassVar[Collection] = Collection(
         "journal_entries",
         columns={"payment_id": str, "number": int},
         indexes=(Index("by_payment", key=("payment_id",), order=("number",)),),
-        schema=3,
+        schema=4,
     )
 
     payment_id: str
@@ -87,6 +87,7 @@ class JournalEntry(Record):
     cause: EntryCause
     subject: str
     postings: Mapping[str, Atomic]
+    note: str | None = None
     created_at_ms: Instant
 
     created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")

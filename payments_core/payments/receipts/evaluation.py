@@ -24,12 +24,16 @@ MAX_RECEIPTS_PER_TRANSACTION = 200
 class ObservedTransaction:
     """A transaction as the chain knew it, and the heads that were read before it.
 
-    `network` is its chain's; None if that is no longer registered.
+    The final block of `heads` is the newest that the Payment accepts, and `final_height` the
+    chain's own. `network` is its chain's; None if that is no longer registered.
     """
 
     view: TransactionView | None
     heads: Heads
     network: Network | None
+    final_height: int = attrs.field(
+        default=attrs.Factory(lambda self: self.heads.final.number, takes_self=True)
+    )
 
     def identify_token(self, address: str) -> Asset | None:
         """The noticed token at an address; None for any other."""
@@ -43,8 +47,13 @@ class ObservedTransaction:
 
     @property
     def is_final(self) -> bool:
-        """Whether it is in a final block, successful or not."""
+        """Whether it is in a block that the Payment accepts, successful or not."""
         return self.block is not None and self.block.number <= self.heads.final.number
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is in a block that is final on the chain too."""
+        return self.is_final and self.block is not None and self.block.number <= self.final_height
 
     @property
     def has_failed(self) -> bool:
@@ -104,7 +113,7 @@ def evaluate(
         if receipt.status == "observed" and observed.is_final:
             if verdict.reason is None:
                 proven.append(receipt)
-            else:
+            elif observed.is_settled:  # what is rejected may go back, from the same escrow
                 receipt = lifecycle.mark_rejected(receipt, verdict.reason).record
         receipts.append(receipt)
     has_pending_transfer = any(

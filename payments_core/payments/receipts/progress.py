@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.networks import Network
 from payments_core.payments.receipts.record import Receipt
@@ -19,6 +20,8 @@ class ReceiptProgress:
     `confirmations` are the blocks on top of it, and `required` how many there must be; None if the
     chain's own tag decides. At about `estimated_at_ms` it counts; None if nobody knows.
     """
+
+    __repr__ = brief_repr
 
     receipt_id: str
     confirmations: int

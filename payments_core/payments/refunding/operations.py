@@ -18,7 +18,7 @@ from payments_core.accounts.vaults.reservations import (
 )
 from payments_core.amounts import parse_positive_amount
 from payments_core.brief_repr import brief_repr
-from payments_core.chains.outbox.record import new_transfer, send_job
+from payments_core.chains.outbox.record import OutboundTransfer, new_transfer, send_job
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
@@ -36,13 +36,13 @@ from payments_core.payments.record import OFFRAMP_OWNER, Payment
 from payments_core.payments.refunds import lifecycle, plans
 from payments_core.payments.refunds.plans import Refundable, RefundLeg
 from payments_core.payments.refunds.record import Purpose, Refund
+from payments_core.payments.refunds.waiting import SEND_REFUND, choose_acceptance, find_awaited
 from payments_core.payments.sends import load_vault
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, Amount, PageLimit, Sentence
 
-SEND_REFUND = "refunds.send"
 MAX_PENDING_REFUNDS = 100
 
 
@@ -288,13 +288,15 @@ def start_refunds(
     """Refunds with their transfers, and the Payment that lists them as pending.
 
     `reading` is the balance of the recipient's vault if that vault pays: it reserves the sum
-    at once, and the `rule` "payee" is for a single leg, whose destination it checks. Raises
-    ResourceConflict, StaleBalance, and the errors of `reserve_funds`.
+    at once, and the `rule` "payee" is for a single leg, whose destination it checks. They are sent
+    when what they return is final (`waiting.py`). Raises ResourceConflict, StaleBalance, and the
+    errors of `reserve_funds`.
     """
     if len(payment.refunding) + len(legs) > MAX_PENDING_REFUNDS:
         raise ResourceConflict(
             f"At most {MAX_PENDING_REFUNDS} refunds of a Payment may be pending."
         )
+    awaited = find_awaited(tx, payment)
     refunds: list[Refund] = []
     decision = _reserve_from_recipient(tx, payment, legs, reading, rule, now=now)
     for leg in legs:
@@ -312,35 +314,52 @@ def start_refunds(
             now=now,
             funded_by=payment.release_id if leg.from_offramp_atomic else None,
         )
-        draft = Refund(
-            id=refund_id,
-            payment_id=payment.id,
-            purpose=purpose,
-            status="",
-            status_version=0,
-            chain_id=payment.chain_id,
-            asset_symbol=payment.asset_symbol,
-            token_address=payment.token_address,
-            decimals=payment.decimals,
-            from_escrow_atomic=leg.from_escrow_atomic,
-            from_excess_atomic=leg.from_excess_atomic,
-            from_recipient_atomic=leg.from_recipient_atomic,
-            from_offramp_atomic=leg.from_offramp_atomic,
-            destination=leg.to,
+        draft = _draft_refund(refund_id, payment, leg, outgoing, purpose, now=now)
+        draft = evolve(
+            draft,
             reason=reason,
-            outgoing_id=outgoing.id,
             vault_id=reading.vault.id if leg.from_recipient_atomic and reading else None,
-            created_at_ms=now,
-            updated_at_ms=now,
+            waits_for=awaited,
+            early_acceptance=choose_acceptance(payment) if source == payment.escrow else None,
         )
         made = lifecycle.create(draft, payment)
-        job = send_job(SEND_REFUND, partition, outgoing, now)
+        jobs = () if awaited else (send_job(SEND_REFUND, partition, outgoing, now),)
         refunds.append(made.record)
-        queued = Decision(None, inserts=(outgoing,), jobs=(job,))
+        queued = Decision(None, inserts=(outgoing,), jobs=jobs)
         decision = decision.merge(made.as_decision(), queued)
     pending = (*payment.refunding, *(refund.id for refund in refunds))
     knowing = evolve(payment, refunding=pending, updated_at_ms=now)
     return Decision(tuple(refunds), replaces=(knowing,)).merge(decision)
+
+
+def _draft_refund(
+    id: str,
+    payment: Payment,
+    leg: RefundLeg,
+    outgoing: OutboundTransfer,
+    purpose: Purpose,
+    *,
+    now: Instant,
+) -> Refund:
+    return Refund(
+        id=id,
+        payment_id=payment.id,
+        purpose=purpose,
+        status="",
+        status_version=0,
+        chain_id=payment.chain_id,
+        asset_symbol=payment.asset_symbol,
+        token_address=payment.token_address,
+        decimals=payment.decimals,
+        from_escrow_atomic=leg.from_escrow_atomic,
+        from_excess_atomic=leg.from_excess_atomic,
+        from_recipient_atomic=leg.from_recipient_atomic,
+        from_offramp_atomic=leg.from_offramp_atomic,
+        destination=leg.to,
+        outgoing_id=outgoing.id,
+        created_at_ms=now,
+        updated_at_ms=now,
+    )
 
 
 def _reserve_from_recipient(

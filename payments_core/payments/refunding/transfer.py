@@ -24,9 +24,9 @@ from payments_core.engine.decision import Decision
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import lock_payment
 from payments_core.payments.record import Payment
-from payments_core.payments.refunding.operations import SEND_REFUND
 from payments_core.payments.refunds import lifecycle
 from payments_core.payments.refunds.record import Refund
+from payments_core.payments.refunds.waiting import SEND_REFUND
 from payments_core.payments.reversals import reverse_refund
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
@@ -50,8 +50,8 @@ class RefundOwner:
         self._vaults = vaults
 
     def find_to_send(self, record: Refund) -> TransferToSend | None:
-        """Unless it was sent before a crash."""
-        if record.status != "created":
+        """Unless it was sent before a crash, or what it returns is not final."""
+        if record.status != "created" or record.waits_for:
             return None
         return TransferToSend(record.chain_id, record.outgoing_id)
 
@@ -76,8 +76,13 @@ class RefundOwner:
         return sent.as_decision().merge(Decision(None, jobs=(watch,)))
 
     def find_to_watch(self, record: Refund, job: Job) -> TransferToWatch | None:
-        """While the refund is `submitted`."""
-        return TransferToWatch(record.outgoing_id) if record.status == "submitted" else None
+        """While the refund is `submitted`.
+
+        A vault's is believed when it is final: the balance that ends its reservation is final too.
+        """
+        if record.status != "submitted":
+            return None
+        return TransferToWatch(record.outgoing_id, early_acceptance=record.early_acceptance)
 
     def read_chain(
         self, partition: str, record: Refund, outcome: TransferOutcome

@@ -29,8 +29,7 @@ REFUND = StateMachine(
             "withdraw",
             "failed",
             emits="refund.failed",
-            why="A reorg beyond finality undid the transfer that brought the funds, before the"
-            " refund's transfer was signed.",
+            why="A reorg undid a transfer that brought the funds, before the refund was signed.",
         ),
         Transition(
             "submitted",
@@ -51,7 +50,7 @@ REFUND = StateMachine(
             "reorg",
             "failed",
             emits="refund.failed",
-            why="A reorg beyond finality undid the transfer, and it failed when it was sent again.",
+            why="A reorg undid the transfer, and it failed when it was sent again.",
         ),
     ),
     terminal=("failed",),

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import attrs
 
+from payments_core.acceptance import Acceptance
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, amount_view, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
@@ -24,7 +25,9 @@ class Refund(Record):
     """One transfer back. The accounts of the Payment's books that it uses are fixed at creation.
 
     `vault_id` is set if the recipient's vault pays. `claimed` says of a succeeded refund that
-    its destination was a sender, whose claim it reduced.
+    its destination was a sender, whose claim it reduced. `waits_for` has the hashes of the
+    transactions that must be final before it is sent (`waiting.py`). `early_acceptance` is the row
+    by which its own transfer counts, if that is not the chain's own finality.
 
     >>> [(refund.status, refund.reason) for refund in shop.payments.list_refunds(paid.id).records]
     [('created', 'returned')]
@@ -43,7 +46,7 @@ class Refund(Record):
             Index("by_payment", key=("payment_id",), order=("created_at",), descending=True),
             Index("by_destination", key=("destination",), order=("created_at",), descending=True),
         ),
-        schema=4,
+        schema=5,
         upgrades={3: pin_token},
     )
 
@@ -66,6 +69,8 @@ class Refund(Record):
     transaction_hash: str | None = None
     failure: str | None = None
     claimed: bool = False
+    waits_for: tuple[str, ...] = attrs.field(default=(), repr=False)
+    early_acceptance: Acceptance | None = attrs.field(default=None, repr=False)
     created_at_ms: Instant
     updated_at_ms: Instant
     succeeded_at_ms: Instant | None = None

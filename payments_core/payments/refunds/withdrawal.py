@@ -1,7 +1,7 @@
 """Withdraws refunds whose funds a reorg removed before the refunds were sent.
 
-They would be paid from the off-ramp address, which holds the funds of other payouts too. Refunds
-from an escrow need none of this: an escrow holds the funds of one Payment, and of nobody else.
+They would be paid from the off-ramp address, which holds the funds of other payouts too. Other
+refunds wait until their funds are final (`waiting.py`).
 """
 
 from __future__ import annotations

@@ -23,15 +23,15 @@ from payments_core.storage.records import R
 class Observation:
     """The result of a look, and the balance of the operation's vault if it ends a reservation.
 
-    `scanned_to` is how far the chain had been scanned before it. `included_hash` is the hash of the
-    transaction that is in a block instead of this one: the same with other fees;
+    `settled_to` is how far the chain was final and had been scanned. `included_hash` is the hash of
+    the transaction that is in a block instead of this one: the same with other fees;
     `nonce_was_taken` means that a foreign transaction has finally taken its nonce. `contracts` are
     the senders that are contracts; None if that is not known.
     """
 
     observed: ObservedTransaction
     reading: BalanceReading | None
-    scanned_to: int
+    settled_to: int
     included_hash: str | None = None
     nonce_was_taken: bool = False
     contracts: frozenset[str] | None = None

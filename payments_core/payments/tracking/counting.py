@@ -9,15 +9,19 @@ from payments_core.chains.outbox.record import OutboundTransfer, withdraw_unsign
 from payments_core.engine.decision import Decision
 from payments_core.engine.step import Step
 from payments_core.evolve import evolve
+from payments_core.money import format_amount
 from payments_core.payments import lifecycle as payments
+from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.misdirected import follow_receipts
 from payments_core.payments.receipts import lifecycle
 from payments_core.payments.receipts.evaluation import Evaluation, evaluate
 from payments_core.payments.receipts.progress import find_progress
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
+from payments_core.payments.refunds.waiting import withdraw_waiting
 from payments_core.payments.sending_back import withdraw_unfunded
 from payments_core.payments.tracking.case import Case, Observation, lock_row
+from payments_core.payments.transitions import RELEASE_SENT
 from payments_core.storage.port import Transaction
 
 
@@ -54,11 +58,12 @@ def apply_receipts(case: Case, evaluation: Evaluation) -> ReceiptEffects:
     observed = case.observation.observed
     for receipt in evaluation.reorged:
         release = _try_cancel_release(case.tx, step.record, receipt)
-        step = step.then(
-            payments.reverse_receipt, receipt, now=now, release_stopped=release is not None
-        )
+        step = step.then(_reverse_receipt, case, receipt, release_stopped=release is not None)
         if release is not None:
             stopped = stopped.merge(Decision(None, replaces=(release,)))
+    if evaluation.reorged:
+        step, withdrawn = withdraw_waiting(case.tx, step, case.tracked.transaction_hash, now=now)
+        stopped = stopped.merge(withdrawn)
     brought_by = case.live.operation.id if case.live is not None else case.tracked.id
     if evaluation.has_pending_transfer and case.live is None:
         progress = find_progress(
@@ -75,6 +80,24 @@ def apply_receipts(case: Case, evaluation: Evaluation) -> ReceiptEffects:
     after, unfunded = withdraw_unfunded(case.tx, case.receipts, marked)
     step = follow_receipts(step, case.receipts, after, now=now)
     return ReceiptEffects(step, after, stopped.merge(unfunded))
+
+
+def _reverse_receipt(
+    payment: Payment, case: Case, receipt: Receipt, *, release_stopped: bool
+) -> Step[Payment]:
+    """The reversal of a receipt; if the Payment was accepted, its journal says what that means."""
+    step = payments.reverse_receipt(payment, receipt, now=case.now, release_stopped=release_stopped)
+    before, network = case.payment, case.observation.observed.network
+    if before.status not in ("accepted", *RELEASE_SENT):
+        return step
+    amount = format_amount(receipt.amount_atomic, payment.decimals)
+    chain = f"chain {receipt.chain_id}" if network is None else network.name
+    note = (
+        f"A reorg of {chain} undid {amount} {payment.asset_symbol} of {payment.id} after it was"
+        f" accepted ({before.status}): what was delivered for that is not paid"
+    )
+    entries = (one for one in step.entries if isinstance(one, JournalEntry))
+    return evolve(step, entries=tuple(evolve(entry, note=note) for entry in entries))
 
 
 def _mark_sender(receipt: Receipt, observation: Observation) -> Receipt:

@@ -8,6 +8,7 @@ a transfer's failure, which may give a mandate its amount back.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -37,6 +38,7 @@ from payments_core.errors import DependencyFailed
 from payments_core.payments.details import lock_payment, lock_vault_option
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
@@ -48,6 +50,9 @@ from payments_core.storage.reads import Get
 
 LOST_AFTER_FAILURES = 3
 """After this many checks without an answer, the state of a sent transfer is `unknown`."""
+
+
+_log = logging.getLogger(__name__)
 
 
 @attrs.frozen
@@ -126,16 +131,21 @@ class ReceiptJobs:
         They may end reservations of one vault, whose balance is locked after all Payments.
         """
         by_job = {case.claimed.job.id: (case, look) for case, look in news}
+        losses: dict[str, list[str]] = {}
 
         def decide(tx: Transaction, id_sequence: IdSequence, item: ClaimedJob) -> Decision[None]:
             now = self._clock.now()
             try:
                 case, look = by_job[item.job.id]
-                return apply_observation(
+                decision = apply_observation(
                     tx, id_sequence, authority.partition, case.tracked, look, now=now
                 )
             except StaleBalance:  # an authorization has asked a newer block meanwhile
                 return poll_again(now)
+            losses[item.job.id] = [
+                one.note for one in decision.inserts if isinstance(one, JournalEntry) and one.note
+            ]
+            return decision
 
         balances = [lock for case, look in news if look.reading for lock in case.balance_locks]
         self._committer.finish_all(
@@ -147,6 +157,9 @@ class ReceiptJobs:
                 *sorted(set(balances), key=lambda balance: balance.id),
             ],
         )
+        for notes in losses.values():
+            for note in notes:
+                _log.critical("ALARM: %s (docs/how-to/networks.md)", note)
 
     def _load_cases(self, authority: WorkerAuthority, claimed: Sequence[ClaimedJob]) -> list[_Case]:
         """The subjects of the jobs, in their present state."""
@@ -185,6 +198,7 @@ class ReceiptJobs:
             try:
                 scanned = get_scanned_height(self._storage, authority.mode, chain_id)
                 heads = self._chains[chain_id].heads()
+                settled = min(scanned, heads.final.number)
                 hashes = [case.tracked.transaction_hash for case in asked]
                 views = self._chains[chain_id].transactions(list(dict.fromkeys(hashes)))
             except ChainUnavailable as error:
@@ -193,7 +207,7 @@ class ReceiptJobs:
             for case in asked:
                 try:
                     found[case.claimed.job.id] = self._observe(
-                        authority, case, heads, views, scanned
+                        authority, case, heads, views, settled
                     )
                 except (ChainUnavailable, DependencyFailed) as error:
                     found[case.claimed.job.id] = error
@@ -205,7 +219,7 @@ class ReceiptJobs:
         case: _Case,
         heads: Heads,
         views: Mapping[str, TransactionView | None],
-        scanned: int,
+        settled: int,
     ) -> Observation:
         """The transaction as the chain knows it, and the vault's balance after it.
 
@@ -219,28 +233,30 @@ class ReceiptJobs:
         tracked, payment, operation = case.tracked, case.payment, case.operation
         if tracked.transaction_hash not in views:
             raise ChainUnavailable("the nodes do not agree on the transaction")
+        final_height = heads.final.number
         is_strangers = not tracked.is_ours and tracked.chain_id == payment.chain_id
         if is_strangers:
             heads = apply_acceptance(heads, payment.early_acceptance, payment.confirmations)
         network = self._networks.get(tracked.chain_id)
-        observed = ObservedTransaction(views[tracked.transaction_hash], heads, network)
+        view = views[tracked.transaction_hash]
+        observed = ObservedTransaction(view, heads, network, final_height)
         if observed.block is None:
             _require_reorged(self._chains[tracked.chain_id], tracked)
         _require_logs(tracked, observed, str(payment.escrow_address))
         if operation is None:
             contracts = self._find_contracts(case, observed)
-            return Observation(observed, None, scanned, contracts=contracts)
+            return Observation(observed, None, settled, contracts=contracts)
         if observed.block is None and operation.status in (*funding.LIVE, "confirmed"):
             assert operation.outgoing_id is not None
             found = self._outbox.find_inclusion(authority, operation.outgoing_id)
             if observed.view is None and found.nonce_was_taken:
                 reading = self._read_vault_balance(authority, case, heads)
-                return Observation(observed, reading, scanned, nonce_was_taken=True)
+                return Observation(observed, reading, settled, nonce_was_taken=True)
             if found.hash not in (None, tracked.transaction_hash):
-                return Observation(observed, None, scanned, included_hash=found.hash)
+                return Observation(observed, None, settled, included_hash=found.hash)
         if not observed.is_final or operation.status not in funding.LIVE:  # it has ended
-            return Observation(observed, None, scanned)
-        return Observation(observed, self._read_vault_balance(authority, case, heads), scanned)
+            return Observation(observed, None, settled)
+        return Observation(observed, self._read_vault_balance(authority, case, heads), settled)
 
     def _find_contracts(self, case: _Case, observed: ObservedTransaction) -> frozenset[str] | None:
         """The senders to the escrow that are contracts, once it is final; None if nobody knows.
@@ -248,7 +264,7 @@ class ReceiptJobs:
         It only warns: without an answer the receipt goes on.
         """
         chain, view = self._chains[case.tracked.chain_id], observed.view
-        if view is None or not observed.is_final or not isinstance(chain, ReadsCode):
+        if view is None or not observed.is_settled or not isinstance(chain, ReadsCode):
             return None
         escrow = case.payment.escrow_address
         senders = {log.sender for log in view.logs if log.recipient == escrow}

@@ -57,11 +57,12 @@ Payment stops waiting for the transaction. It also stops if the node does not kn
 invisible dust would block payers; a returning transfer is sighted again. And it stops if
 the sender turns out to be a live operation, for which it already waits.
 
-8. When to look again. A decided transaction may still be undone beyond finality. A scan notices
-that for blocks that it has passed, so until then the job stays. After that `next_run_at` is None:
-the job ends with this commit, and evidence that is not `watched` gets a new job when its block is
-undone. Only rows that changed are written: a look that saw nothing new sends no other look back to
-step 1.
+8. When to look again. A decided transaction may still be undone, also before it is final if the
+Payment accepts it sooner. A scan notices a reorg of the blocks that it remembers, and may have
+asked a node that saw others: so the job stays until the block is final and scanned. After that
+`next_run_at` is None: the job ends with this commit, and evidence that is not `watched` gets a new
+job when its block is undone. Refunds that waited for that are sent (`refunds/waiting.py`). Only
+rows that changed are written: a look that saw nothing new sends no other look back to step 1.
 
 9. The public option follows the counted Payment, and succeeds with what covers it.
 
@@ -102,6 +103,7 @@ from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
+from payments_core.payments.refunds.waiting import end_wait
 from payments_core.payments.tracking.attempts import (
     advance_operation,
     confirm_operation,
@@ -170,6 +172,8 @@ def apply_observation(
         counted.stopped,
         instead,
     )
+    if next_run_at is None and not evaluation.reorged:
+        base = base.merge(end_wait(tx, partition, payment, found.transaction_hash, now=now))
     if option is not None:  # 9. The public option.
         base = base.merge(
             update_public_option(
@@ -234,16 +238,16 @@ def _is_decided(case: Case) -> bool:
         return False
     if attempt is not None and attempt.operation.status in (*funding.LIVE, "confirmed"):
         return False
-    return tracked.block_number is None or observed.heads.final.number >= tracked.block_number
+    return tracked.block_number is None or observed.final_height >= tracked.block_number
 
 
 def _next_check_at(observation: Observation, *, ends: bool, now: Instant) -> Instant | None:
-    """When to look again: even if decided, until a scan would notice that it is undone."""
+    """When to look again: even if decided, until it is final and a scan would notice a reorg."""
     if not ends:
         return now + POLL_MS
     block = observation.observed.block
     return (
-        None if block is None or block.number <= observation.scanned_to else now + REORG_RECHECK_MS
+        None if block is None or block.number <= observation.settled_to else now + REORG_RECHECK_MS
     )
 
 

@@ -46,7 +46,8 @@ class AnvilProcess:
     """Anvil in its own process while the `with` block runs, or from `start` to `stop`.
 
     `mining=False` makes blocks only on request; `block_time_s` is the time between blocks;
-    otherwise each transaction is a block. `state` is a file from which the chain is read, if it
+    otherwise each transaction is a block. A block is safe with `epoch_blocks` on top of it, and
+    finalized with twice as many. `state` is a file from which the chain is read, if it
     exists, and to which it is written at the end. The states of the last `history` blocks are kept,
     only in memory: all of them would be gigabytes in the user's home. `port=0` picks a free port;
     after a start it is the chosen port, so that a second start has the same address. However our
@@ -58,6 +59,7 @@ class AnvilProcess:
         *,
         chain_id: int = 8453,
         block_time_s: int | None = None,
+        epoch_blocks: int = 4,
         mining: bool = True,
         state: Path | None = None,
         history: int = 256,
@@ -71,7 +73,8 @@ class AnvilProcess:
         self._program = program
         self._state = state
         self._options = [
-            *("--host", "127.0.0.1", "--chain-id", str(chain_id), "--slots-in-an-epoch", "4"),
+            *("--host", "127.0.0.1", "--chain-id", str(chain_id)),
+            *("--slots-in-an-epoch", str(epoch_blocks)),
             *(() if block_time_s is None else ("--block-time", str(block_time_s))),
             *(() if mining else ("--no-mining",)),
             *(() if state is None else ("--state", str(state))),

@@ -29,6 +29,8 @@ class EntryView:
     postings: Mapping[str, str]
     """The change of each account, in the smallest unit; negative for a debit. They add up to
     zero."""
+    note: str | None
+    """What it means, in a sentence, if a reorg undid what the Payment had accepted; else null."""
     createdAt: str
 
 
@@ -73,5 +75,6 @@ def _journal_entry(entry: JournalEntry) -> EntryView:
         cause=entry.cause,
         subject=entry.subject,
         postings={name: str(amount) for name, amount in entry.postings.items()},
+        note=entry.note,
         createdAt=format_iso(entry.created_at_ms),
     )

@@ -16,11 +16,11 @@ from typing import Any
 
 import attrs
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.http.client import RequestLimits
 from payments_core.conformance.transport.certificates import server_context
-from payments_core.networks import Acceptance
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 TOKEN = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"

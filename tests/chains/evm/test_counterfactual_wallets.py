@@ -9,6 +9,7 @@ import pytest
 from eth_abi.abi import encode
 
 from payments_core import KeyRing, NewAccount, PaymentsService, open_storage
+from payments_core.acceptance import Acceptance
 from payments_core.accounts.record import Wallet
 from payments_core.accounts.wallet_signatures import MessageSignature, personal_digest
 from payments_core.addresses import encode_checksum_address
@@ -23,7 +24,6 @@ from payments_core.chains.signatures import (
     unwrap_signature,
 )
 from payments_core.errors import ValidationFailed
-from payments_core.networks import Acceptance
 from payments_core_http.cli.anvil.chain import AnvilChain
 from tests.chains.evm.deployed import call
 from tests.chains.evm.nodes import ACCOUNTS, STRANGER, Node, anvil_or_skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from payments_core.acceptance import Acceptance
 from payments_core.addresses import NATIVE_ADDRESS
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import Deployment, Generation, PurseKind
@@ -19,7 +20,7 @@ from payments_core.chains.port import (
     TransferIntent,
 )
 from payments_core.chains.typed_data import ZERO_ADDRESS
-from payments_core.networks import Acceptance, shipped_networks
+from payments_core.networks import shipped_networks
 from tests.chains.evm.deployed import CHAIN, ENV, MILLION, Deployed
 from tests.chains.evm.nodes import ADMIN, MERCHANT, OPERATOR, PAYER, Node
 from tests.chains.evm.test_deploy_role_module import OperatorKeys

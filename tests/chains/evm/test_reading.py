@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.port import Block, ChainUnavailable, Heads, TransactionView
-from payments_core.networks import Acceptance
 from tests.chains.evm.fake_node import (
     ESCROW,
     FINAL_DEPTH,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.http.client import HttpClient
 from payments_core.chains.port import ChainMismatch, ChainUnavailable, TransactionView
-from payments_core.networks import Acceptance
 from tests.chains.evm.deployed import Deployed
 from tests.chains.evm.nodes import MERCHANT, OWNER, PAYER, STRANGER, Node
 

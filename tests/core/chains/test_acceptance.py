@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payments_core.acceptance import Acceptance
 from payments_core.chains.judge import apply_acceptance
 from payments_core.chains.port import Block, Heads
-from payments_core.networks import Acceptance
 
 LATEST, SAFE, FINAL = 100, 90, 80
 HEADS = Heads(Block(LATEST, "0xl"), Block(FINAL, "0xf"), SAFE)

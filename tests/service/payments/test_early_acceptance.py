@@ -8,14 +8,16 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from payments_core.acceptance import Acceptance
+from payments_core.chains import scanner
 from payments_core.clock import format_iso
-from payments_core.networks import Acceptance, Networks, shipped_networks
+from payments_core.networks import Networks, shipped_networks
 from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.receipts.progress import ReceiptProgress
 from payments_core.payments.record import Payment
 from payments_core.storage.memory.adapter import MemoryStorage
-from tests.service.world import BASE, World
+from tests.service.world import BASE, World, atomic
 
 ANY = Acceptance("finalized")
 LATEST = Acceptance("latest", up_to="10.00")
@@ -170,3 +172,62 @@ def test_a_failed_release_is_believed_when_it_is_final() -> None:
     assert shop.now(payment).status == "executing"
     shop.finish()
     assert shop.now(payment).status == "action_required"
+
+
+@pytest.mark.parametrize("dropped", [4, 1], ids=["both", "only the release"])
+@pytest.mark.parametrize("reinclude", [False, True])
+def test_a_reorg_that_no_scan_notices_is_noticed_before_it_is_final(
+    monkeypatch: pytest.MonkeyPatch, dropped: int, reinclude: bool
+) -> None:
+    """Scans remember only the newest blocks, and may ask a node that saw others."""
+    monkeypatch.setattr(scanner, "RING_BLOCKS", 1)
+    shop = Shop()
+    payment = shop.paid_early()
+    shop.advance(1)
+    assert shop.now(payment).status == "succeeded"
+    shop.advance(1)  # all of it was scanned
+    shop.reorg(dropped + 2, reinclude=reinclude)
+    shop.finish()
+    after = shop.now(payment)
+    if dropped == 1 or reinclude:
+        assert (after.status, after.books.recipient) == ("succeeded", atomic("5"))
+        assert shop.held(shop.merchant)[0] == atomic("5")
+    else:
+        assert (after.status, after.books.recipient) == ("action_required", 0)
+        assert shop.held(shop.merchant)[0] == 0
+
+
+def test_the_journal_and_an_alarm_say_what_was_delivered_at_risk(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shop = Shop()
+    payment = shop.paid_early()
+    shop.advance(1)
+    shop.reorg(5)
+    shop.finish()
+    entries = shop.resources.payments.list_receipts(payment.payment.id).entries
+    notes = {entry.cause: entry.note for entry in entries}
+    said = (
+        f"A reorg of Base undid 5.00 USDC of {payment.payment.id} after it was accepted"
+        " (succeeded): what was delivered for that is not paid"
+    )
+    assert notes == {
+        "receipt": None, "release": None, "receipt_reorged": said, "release_reorged": None
+    }  # fmt: skip
+    assert [one.message for one in caplog.records if said in one.message] == [
+        f"ALARM: {said} (docs/how-to/networks.md)"
+    ]
+
+
+def test_a_payment_that_was_not_accepted_has_no_such_note() -> None:
+    shop = Shop()
+    payment = shop.payment("5.00")
+    shop.pay(payment, "2.00")
+    shop.run()
+    shop.reorg(3)
+    shop.finish()
+    entries = shop.resources.payments.list_receipts(payment.payment.id).entries
+    assert [(entry.cause, entry.note) for entry in entries] == [
+        ("receipt", None),
+        ("receipt_reorged", None),
+    ]

@@ -7,7 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.networks import Acceptance, Network
+from payments_core.acceptance import Acceptance
+from payments_core.networks import Network
 from payments_core.payments.receipts.progress import ReceiptProgress, find_progress
 from tests.core.examples import a_payment, a_receipt
 from tests.shipped import CHAINS

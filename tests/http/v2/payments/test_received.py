@@ -38,6 +38,7 @@ def test_receipts_come_page_by_page_with_the_whole_journal(checkout: Checkout) -
         "cause": "receipt",
         "subject": seen.json["data"][2]["id"],
         "postings": {"payer": "-12000000", "escrow": "10000000", "excess": "2000000"},
+        "note": None,
         "createdAt": seen.json["data"][2]["verifiedAt"],
     }
     for entry in journal["entries"]:
