@@ -31,8 +31,7 @@ def deposits_of(world: World) -> tuple[Deposit, ...]:
     return tuple(world.resources.deposits.list(world.payer.id).records)
 
 
-def test_a_check_has_the_log_made_once_and_the_coin_goes_back(memory_world: World) -> None:
-    world = memory_world
+def test_a_check_has_the_log_made_once_and_the_coin_goes_back(world: World) -> None:
     address, check = issue(world), world.resources.deposits.check
     send_coin(world, address)
     world.finish()

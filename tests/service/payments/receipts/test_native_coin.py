@@ -63,8 +63,7 @@ def expire(world: World) -> None:
         world.advance(EXPIRES_IN_S // 4)
 
 
-def test_coin_is_noticed_when_the_payment_expires_and_goes_back(memory_world: World) -> None:
-    world = memory_world
+def test_coin_is_noticed_when_the_payment_expires_and_goes_back(world: World) -> None:
     payment = world.payment("25.00", expires_in_s=EXPIRES_IN_S)
     send_coin(world, payment)
     world.finish()
