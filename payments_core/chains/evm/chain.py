@@ -119,7 +119,7 @@ class EvmChain(EvmReader):
         others = (Deployment(deployment.admin, generation) for generation in GENERATIONS)
         self._deployments = tuple(dict.fromkeys((deployment, *others)))
         self._refuses_first = refuses_first
-        self.coin_contract = deployment.factory if deployment.pays_coin else None
+        self.coin_contract: str | None = deployment.factory if deployment.pays_coin else None
         self._signer = signer
         self._network = network
         self._fees = network.fees
