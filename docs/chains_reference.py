@@ -33,7 +33,7 @@ def page() -> str:
                         code(entry.chain_type),
                         "yes" if entry.is_testnet else "no",
                         entry.native_currency.symbol,
-                        f"<{entry.explorer_url}>",
+                        f"<{entry.explorer_url}>" if entry.explorer_url else "none",
                     )
                     for entry in NETWORKS.values()
                 ),

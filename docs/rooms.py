@@ -34,6 +34,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "addresses": "Addresses of each family of chains.",
         "acceptance": "When a block counts: rows of a policy, by the Payment's amount.",
         "networks": "The registry of networks and their tokens, which is data.",
+        "explorers": "Links to the explorers of networks.",
         "engine": "Decisions and their committer, state machines, events, ids; jobs, idempotency.",
         "amounts": "Decimal amounts of an asset, read from text.",
         "limiters": "Rate policies, and the port that counts them.",

@@ -36,6 +36,7 @@ _NAME = re.compile(r"(?! )[ -~]{1,64}(?<! )", re.ASCII)
 _SYMBOL = re.compile(r"[A-Za-z0-9._-]{1,16}", re.ASCII)
 _URL = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 _URL_RULE = "must be an http:// or https:// URL"
+_EXPLORER = re.compile(r"https://[\w.-]{1,253}(?::\d{1,5})?(?:/[\w.~/-]*)?", re.ASCII)
 _SHIPPED = Path(__file__).with_name("networks.toml")
 
 
@@ -101,7 +102,8 @@ class Network:
     for every amount, and says when a block is final. `acceptance_source` is where that is
     documented. `block_ms` is about the time from one block to the next, and `finalized_s` until a
     block has the tag `finalized`; they are for estimates only. An EVM chain is not served without
-    `fees`. `rpc_url` and `explorer_url` are public: wallets are given them.
+    `fees`. `rpc_url` and `explorer_url` are public: wallets are given them, and pages link the
+    explorer, whose paths are those of EIP-3091.
 
     >>> from attrs import evolve
     >>> from payments_core import Acceptance, shipped_networks
@@ -125,7 +127,7 @@ class Network:
     finalized_s: int | None = None
     fees: FeePolicy | None = None
     rpc_url: str
-    explorer_url: str
+    explorer_url: str | None = None
     is_testnet: bool = False
 
     @property
@@ -291,7 +293,11 @@ def find_network_faults(network: Network) -> list[FieldError]:
             ("name", bool(_NAME.fullmatch(network.name)), "must have 1 to 64 visible characters"),
             ("tokens", bool(network.tokens), "must have at least one token"),
             ("rpc_url", bool(_URL.fullmatch(network.rpc_url)), _URL_RULE),
-            ("explorer_url", bool(_URL.fullmatch(network.explorer_url)), _URL_RULE),
+            (
+                "explorer_url",
+                network.explorer_url is None or bool(_EXPLORER.fullmatch(network.explorer_url)),
+                "must be an https:// URL without a query",
+            ),
             ("acceptance", bool(network.acceptance), "must have at least one row"),
         )
         if not is_right

@@ -99,7 +99,7 @@ class Parts:
         banks = providers.banks
         destinations = Destinations(ports, chains)
         payouts = PayoutCreation(ports, banks)
-        remote_calls = RemoteCalls(settings.max_remote_calls, waits)
+        remote_calls = self._remote_calls = RemoteCalls(settings.max_remote_calls, waits)
         self.tenants: Final = Tenants(ports)
         """Partners, their apps and environments, and their keys."""
         self.operators: Final = Operators(ports)
@@ -208,14 +208,22 @@ class Parts:
         return self.background_jobs.scanner(mode)
 
     def sandbox(self) -> Sandbox:
-        """The controls of the sandbox. Raises NotFound if the chains are real."""
-        if not self._sandbox_chains:
+        """The controls of the sandbox. Raises NotFound if a chain has real money."""
+        testnets, has_real_money = {}, False
+        for number, chain in self.chains.items():
+            network = self.ports.networks.get(number)
+            if number not in self._sandbox_chains and network is not None:
+                has_real_money |= not network.is_testnet
+                testnets[number] = chain
+        if has_real_money or not (testnets or self._sandbox_chains):
             raise NotFound("sandbox")
         return Sandbox(
             self.ports,
             self._sandbox_chains,
             self.background_jobs.worker("sandbox"),
             self.verifications,
+            self._remote_calls,
+            testnets=testnets,
             wake=self.scanner("sandbox").wake,
             bank=self._simulated_bank,
             funding_bank=self._simulated_funding_bank,

@@ -80,6 +80,7 @@ PASSED: Mapping[str, tuple[type[Any], str | None]] = {
     "settings": (Settings, None),
     "chains": (Mapping, "chain"),
     "sandbox_chains": (Mapping, "chain"),
+    "simulated_chains": (bool, None),
     "clock": (Clock, "clock"),
     "transport": (Transport, "transport"),
     "resolver": (Resolver, "resolver"),

@@ -10,7 +10,7 @@ from payments_core.chains.port import Chain, NetworkKind
 from payments_core.chains.read_only import READABLE_USDC
 from payments_core.chains.served_chains import ServedChains
 from payments_core.chains.simulated.chain import SimulatedChain
-from payments_core.clock import MAX_CLOCK_SKEW_MS, Clock, SystemClock
+from payments_core.clock import MAX_CLOCK_SKEW_MS, SECOND, Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
 from payments_core.engine.clock_guard import SANDBOX_PATIENCE_MS, ClockGuard, GuardedClock
@@ -18,6 +18,7 @@ from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import FieldError, NotFound, ValidationFailed
+from payments_core.explorers import NO_EXPLORER, Explorer, choose_explorer
 from payments_core.networks import Networks, shipped_networks
 from payments_core.parts import Parts
 from payments_core.passed_objects import require_passed
@@ -28,7 +29,7 @@ from payments_core.resources import Checkout, ClientTokens, Resources
 from payments_core.routers.port import Router
 from payments_core.sandbox.banks import choose_funding_banks
 from payments_core.sandbox.chains import SandboxChain
-from payments_core.sandbox.clock import SandboxClock
+from payments_core.sandbox.clock import SandboxClock, read_advance_ms
 from payments_core.sandbox.payer import SandboxPayer
 from payments_core.settings import Settings
 from payments_core.storage.capabilities import ChecksWritability
@@ -47,6 +48,8 @@ from payments_core.webhooks.transports.port import Transport
 from payments_core.webhooks.transports.resolver import SystemResolver
 from payments_core.webhooks.transports.sockets import SocketTransport
 
+REAL_BESIDE_SIMULATED = "has real money: only testnets may be served beside simulated chains"
+
 
 class PaymentsService:
     """Accounts, Payments and related resources over one storage.
@@ -54,7 +57,9 @@ class PaymentsService:
     `environment` binds an environment's authority once, and has an attribute for each resource.
 
     Without `chains` it is a sandbox, on `sandbox_chains` or on simulated chains, whose books are in
-    the same storage; the resource `sandbox` of its environments controls them. Without `clock` it
+    the same storage; the resource `sandbox` of its environments controls them. Beside testnets in
+    `chains` there may be `sandbox_chains`, or simulated chains with `simulated_chains`: all other
+    networks are then simulated, and time is real. Without `clock` it
     takes the sandbox's clock there, or the system's clock. Without `kyc` verifications are
     simulated in the sandbox, and there are none in production; the same holds for `bank`, `pricing`
     and `router`. Events go to `telemetry`.
@@ -97,6 +102,7 @@ class PaymentsService:
         settings: Settings | None = None,
         chains: Mapping[int, Chain] | None = None,
         sandbox_chains: Mapping[int, SandboxChain] | None = None,
+        simulated_chains: bool = False,
         clock: Clock | None = None,
         entropy: Entropy = system_entropy,
         transport: Transport | None = None,
@@ -121,10 +127,17 @@ class PaymentsService:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
         self.networks = _choose_networks(networks or shipped_networks(), chains or {})
         ports = self._make_ports(storage, key_ring, clock, entropy, telemetry)
-        self._sandbox_chains: Mapping[int, SandboxChain] = {}
-        if chains is None:
-            chains = self._sandbox_chains = sandbox_chains or _make_simulated_chains(ports)
-        self.chains = ServedChains(chains)
+        if not sandbox_chains and (chains is None or simulated_chains):
+            sandbox_chains = _make_simulated_chains(ports)
+        chains = chains or {}
+        self._sandbox_chains = {
+            number: chain
+            for number, chain in (sandbox_chains or {}).items()
+            if number not in chains
+        }
+        if self._sandbox_chains:
+            _refuse_mainnets(self.networks, chains)
+        self.chains = ServedChains({**self._sandbox_chains, **chains})
         self._providers = Providers.choose(
             ports, self._sandbox_chains, kyc=kyc, bank=bank, pricing=pricing, router=router
         )
@@ -173,8 +186,9 @@ class PaymentsService:
         )
 
     def __repr__(self) -> str:
-        served = "simulated" if self._sandbox_chains else ", ".join(map(str, self.chains))
-        return f"<PaymentsService: chains {served}>"
+        named = ["simulated"] if self._sandbox_chains else []
+        named += [str(number) for number in self.chains if number not in self._sandbox_chains]
+        return f"<PaymentsService: chains {', '.join(named)}>"
 
     def environment(self, environment_id: str) -> Resources:
         """Everything that an embedding program can do in one environment. Raises NotFound."""
@@ -195,6 +209,19 @@ class PaymentsService:
         testnets = [network.name for network in served if network.is_testnet]
         if mode != "sandbox" and testnets:
             raise ValueError(f"testnets serve the sandbox only: {', '.join(testnets)}")
+        if self.chains.keys() != self._sandbox_chains.keys():
+            self._require_real_time()
+
+    def _require_real_time(self) -> None:
+        """Blocks of a real chain have real times, so that records must not be ahead of them."""
+        ports = self.parts.ports
+        if not isinstance(ports.clock, SandboxClock):
+            ahead_ms = read_advance_ms(ports.storage)
+            if ahead_ms > MAX_CLOCK_SKEW_MS:
+                raise ValueError(
+                    f"the clock of this sandbox was advanced by {ahead_ms // SECOND} s, which real"
+                    " chains do not follow: use a new storage for them"
+                )
 
     def worker(self, mode: str) -> Worker:
         """The worker that does this process's share of a mode's jobs; one per mode.
@@ -206,14 +233,22 @@ class PaymentsService:
 
     def find_network_kind(self, chain_id: int) -> NetworkKind:
         """Where a chain is, for pages that lead wallets to it."""
-        if not self._sandbox_chains:
-            return "real"
-        chain = self._sandbox_chains.get(chain_id)
-        return "simulated" if chain is None else chain.network_kind
+        if chain_id in self._sandbox_chains:
+            return self._sandbox_chains[chain_id].network_kind
+        if self._sandbox_chains and chain_id not in self.chains:
+            return "simulated"
+        network = self.networks.get(chain_id)
+        return "testnet" if network is not None and network.is_testnet else "real"
+
+    def choose_explorer(self, chain_id: int) -> Explorer:
+        """The explorer that shows a chain to everybody; it links nothing of a sandbox's own."""
+        if self.find_network_kind(chain_id) not in ("real", "testnet"):
+            return NO_EXPLORER
+        return choose_explorer(self.networks.get(chain_id))
 
     def sandbox_payer(self, mode: str = "sandbox") -> SandboxPayer:
         """The simulated payer of Payments in the sandbox. Raises NotFound in another mode, or if
-        the chains are real."""
+        a chain has real money."""
         if mode != "sandbox":
             raise NotFound("sandbox")
         return SandboxPayer(self.parts.sandbox(), self.parts.checkout, self.tenants)
@@ -268,6 +303,17 @@ def _choose_networks(networks: Networks, chains: Mapping[int, Chain]) -> Network
     if unknown:
         raise ValidationFailed(unknown)
     return networks.keep_served(chains)
+
+
+def _refuse_mainnets(networks: Networks, chains: Mapping[int, Chain]) -> None:
+    """Raise ValidationFailed for each chain of real money beside chains of a sandbox's own."""
+    faults = tuple(
+        FieldError(f"chains[{number}]", REAL_BESIDE_SIMULATED)
+        for number in chains
+        if number in networks and not networks[number].is_testnet
+    )
+    if faults:
+        raise ValidationFailed(faults)
 
 
 def _make_simulated_chains(ports: Ports) -> dict[int, SimulatedChain]:

@@ -177,6 +177,7 @@ NOT_CALLED = {
     "routes": "our own rows",
     "waits": "our own server's",
     "networks": "our own class",
+    "simulated_chains": "a flag",
 }
 
 

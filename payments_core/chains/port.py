@@ -18,11 +18,11 @@ from payments_core.networks import ChainType
 
 AddressKind = Literal["vault", "escrow", "deposit", "operator"]
 
-NetworkKind = Literal["real", "local", "simulated"]
-"""Where a chain is: on the network that everybody knows by its number, on a node of a sandbox's
-own, or in a sandbox's books alone.
+NetworkKind = Literal["real", "testnet", "local", "simulated"]
+"""Where a chain is: on the network that everybody knows by its number, with real money or with a
+testnet's; on a node of a sandbox's own; or in a sandbox's books alone.
 
-A wallet knows a chain only by its number. What it sends for a chain of the other two kinds arrives
+A wallet knows a chain only by its number. What it sends for a chain of the last two kinds arrives
 on the real network, at an address that belongs to nobody there.
 """
 

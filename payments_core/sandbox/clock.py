@@ -45,9 +45,7 @@ class SandboxClock:
 
     def refresh(self) -> None:
         """Read an offset that another process may have moved."""
-        [row] = self._storage.fetch(SIMULATED, Get(SimulatedTime, _ID))
-        if row is not None:
-            self._ahead_ms = max(self._ahead_ms, row.ahead_ms)
+        self._ahead_ms = max(self._ahead_ms, read_advance_ms(self._storage))
 
     def catch_up(self, chain_ids: Iterable[int]) -> None:
         """Continue at the newest block of these chains, if that is far ahead of this clock.
@@ -85,3 +83,9 @@ class SandboxClock:
                 return
             except (Conflict, CommitUnknown):
                 continue  # setting the same offset again changes nothing
+
+
+def read_advance_ms(storage: Storage) -> int:
+    """How far the time of a storage's sandbox was moved beyond the machine's."""
+    [row] = storage.fetch(SIMULATED, Get(SimulatedTime, _ID))
+    return 0 if row is None else row.ahead_ms

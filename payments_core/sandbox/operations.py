@@ -14,7 +14,7 @@ from payments_core.banks.incoming import IncomingRail, IncomingTransfer
 from payments_core.banks.simulated.arrivals import ArrivalOutcome
 from payments_core.banks.simulated.bank import SimulatedBank
 from payments_core.banks.simulated.incoming import SimulatedFundingBank
-from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads
+from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable, Heads
 from payments_core.chains.simulated.failure_records import ArmedFailure, Dependency
 from payments_core.chains.simulated.failures import Failures
 from payments_core.chains.simulated.reorgs import MAX_REORG_DEPTH
@@ -23,6 +23,7 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey, require_request
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
     CapabilityNotActive,
     DependencyFailed,
@@ -57,25 +58,30 @@ class Sandbox:
         chains: Mapping[int, SandboxChain],
         worker: Worker,
         verifications: Verifications,
+        remote_calls: RemoteCalls,
         wake: Callable[[int], None] = lambda chain_id: None,
         *,
+        testnets: Mapping[int, Chain],
         bank: SimulatedBank | None = None,
         funding_bank: SimulatedFundingBank | None = None,
         wake_notices: Callable[[], None] = lambda: None,
     ) -> None:
-        """`wake` is called with a chain's id when something has happened on that chain, and
+        """`chains` are those that it controls; `testnets` are beside them or instead of them.
+        `wake` is called with a chain's id when something has happened on that chain, and
         `wake_notices` when something has happened at the simulated `funding_bank`. The banks are
         None if real ones are used."""
         self._storage = ports.storage
         self._committer = ports.committer
         self._chains = chains
+        self._testnets = testnets
+        self._remote_calls = remote_calls
         self._clock = ports.clock
         self._networks = ports.networks
         self._payouts = SandboxPayouts(ports, bank)
         self._wake = wake
         self._deposits = BankDeposits(ports, funding_bank, wake_notices)
         self._verifications = verifications
-        self.runner: SandboxRunner = SandboxRunner(ports.clock, chains, worker)
+        self.runner: SandboxRunner = SandboxRunner(ports.clock, chains, worker, bool(testnets))
         self._failures = Failures(ports)
         self._events = EventTrigger(ports)
 
@@ -84,6 +90,9 @@ class Sandbox:
         self._require_sandbox(authority)
         with _translate_chain_errors():
             heads = {chain_id: chain.peek_heads() for chain_id, chain in self._chains.items()}
+            for chain_id, testnet in self._testnets.items():
+                with self._remote_calls.acquire("chain", authority.partition):
+                    heads[chain_id] = testnet.heads()
         return SandboxState(
             now=self._clock.now(),
             real_now=self._clock.real_now(),
@@ -107,7 +116,8 @@ class Sandbox:
         The transaction is named after the idempotency key: a retry after a crash in between finds
         it on the chain.
 
-        Raises NotFound, UnsupportedChain, UnsupportedAsset, ValidationFailed, AmountOutOfRange.
+        Raises NotFound, UnsupportedChain, UnsupportedAsset, ValidationFailed, AmountOutOfRange,
+        CapabilityNotActive.
         """
         self._require_new_key(authority, idempotency_key)
         account = self._storage.read(
@@ -143,12 +153,12 @@ class Sandbox:
     ) -> OutsideTransfer:
         """A transfer by an outside wallet, to any address; zero is allowed.
 
-        The token may also be one of the watch list, which counts nowhere (`networks.py`).
-        Without `from_` the tokens are new. A wallet that lacks them makes a transaction that
-        fails, as `reverts` does. As with `fund`, a retry finds the transaction on the chain.
+        The token may be one of the watch list, which counts nowhere. Without `from_` the tokens
+        are new. A wallet that lacks them makes a transaction that fails, as `reverts` does. As
+        with `fund`, a retry finds the transaction on the chain.
 
-        Raises UnsupportedChain, UnsupportedAsset, ValidationFailed, and AmountOutOfRange, also
-        if the faucet has issued the maximum that a token can carry.
+        Raises UnsupportedChain, UnsupportedAsset, ValidationFailed, CapabilityNotActive, and
+        AmountOutOfRange, also if the faucet has issued the maximum that a token can carry.
         """
         self._require_new_key(authority, idempotency_key)
         asset = self._networks.find_token(chain_id, asset_symbol)
@@ -193,7 +203,7 @@ class Sandbox:
         With `reinclude` the transactions come back at once, at other places. With an idempotency
         key it happens once, even if the answer to the first request was lost.
 
-        Raises UnsupportedChain, ValidationFailed.
+        Raises UnsupportedChain, ValidationFailed, CapabilityNotActive.
         """
         if not 1 <= depth <= MAX_SANDBOX_REORG_DEPTH:
             raise ValidationFailed.at("depth", f"must be 1 to {MAX_SANDBOX_REORG_DEPTH}")
@@ -223,7 +233,7 @@ class Sandbox:
         self._require_new_key(authority, idempotency_key)
         if dependency == "chain":
             chosen = self._chains.values() if chain_id is None else (self.get_chain(chain_id),)
-            if not all(chain.supports_fault_injection for chain in chosen):
+            if not chosen or not all(chain.supports_fault_injection for chain in chosen):
                 raise CapabilityNotActive("fault injection on a real chain")
         armed = self._failures.arm(dependency, operation, times, chain_id)
         return self._store_result(authority, armed, idempotency_key)
@@ -316,7 +326,10 @@ class Sandbox:
         )
 
     def get_chain(self, chain_id: int) -> SandboxChain:
-        """The sandbox's chain of that id. Raises UnsupportedChain."""
+        """The sandbox's own chain. Raises UnsupportedChain, CapabilityNotActive for a testnet."""
+        if chain_id in self._testnets:
+            name = self._networks.name_network(chain_id)
+            raise CapabilityNotActive(f"the sandbox's control of {name}")
         if chain_id not in self._chains:
             raise UnsupportedChain(chain_id)
         return self._chains[chain_id]
@@ -330,7 +343,7 @@ class Sandbox:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> Heads:
-        """Add blocks to a chain. Raises UnsupportedChain, ValidationFailed."""
+        """Add blocks to a chain. Raises UnsupportedChain, ValidationFailed, CapabilityNotActive."""
         if not 1 <= count <= MAX_MINED_BLOCKS:
             raise ValidationFailed.at("count", f"must be 1 to {MAX_MINED_BLOCKS}")
         self._require_new_key(authority, idempotency_key)
@@ -352,7 +365,7 @@ class Sandbox:
         """Move the clock, and run the jobs that fall due on the way, in order, before returning.
 
         Returns the new instant and how many jobs ran. Raises ValidationFailed,
-        CapabilityNotActive if the clock is not the sandbox's.
+        CapabilityNotActive if the clock is not the sandbox's, or beside a testnet.
         """
         self._require_new_key(authority, idempotency_key)
         with _translate_chain_errors():

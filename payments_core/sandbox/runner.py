@@ -19,8 +19,25 @@ class SandboxRunner:
     It checks no authority: `Sandbox` does, and a program's own tests have the whole deployment.
     """
 
-    def __init__(self, clock: Clock, chains: Mapping[int, SandboxChain], worker: Worker) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        chains: Mapping[int, SandboxChain],
+        worker: Worker,
+        is_time_real: bool,
+    ) -> None:
+        """`is_time_real` if there are chains whose blocks do not follow the clock."""
         self._clock, self._chains, self._worker = clock, chains, worker
+        self._is_time_real = is_time_real
+
+    def controls(self, chain_id: int) -> bool:
+        """Whether the chain is the sandbox's own."""
+        return chain_id in self._chains
+
+    @property
+    def can_advance(self) -> bool:
+        """Whether the clock can be moved."""
+        return isinstance(self._clock, SandboxClock) and not self._is_time_real
 
     def run(self) -> int:
         """Do all work that is due now; returns how many jobs ran. Raises Unavailable."""
@@ -31,9 +48,12 @@ class SandboxRunner:
         """Move the clock, and run the jobs that fall due on the way, in order.
 
         Returns the new instant and how many jobs ran. Raises ValidationFailed, Unavailable,
-        ChainUnavailable, and CapabilityNotActive if the clock is not the sandbox's.
+        ChainUnavailable, and CapabilityNotActive if the clock is not the sandbox's, or if there
+        are chains whose blocks do not follow it.
         """
         clock = self._clock
+        if self._is_time_real:
+            raise CapabilityNotActive("moving the clock beside a testnet")
         if not isinstance(clock, SandboxClock):
             raise CapabilityNotActive("the sandbox clock")
         if not 1 <= seconds <= MAX_ADVANCE_S:

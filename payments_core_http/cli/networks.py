@@ -19,7 +19,7 @@ from payments_core_http.deployment.build import build_chains
 from payments_core_http.deployment.chain_checks import check_chain, list_node_checks
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.findings import Finding
-from payments_core_http.deployment.networks import build_networks
+from payments_core_http.deployment.networks import build_networks, list_simulated
 from payments_core_http.deployment.secret_mask import SecretMask
 
 _WITH_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON line for each.")
@@ -40,13 +40,16 @@ def command(context: click.Context, config: Path | None, as_json: bool) -> None:
     configuration = open_configuration(config)
     with report_refusals():
         networks = build_networks(configuration)
+    simulated = list_simulated(configuration, networks)
     for network in networks.values():
         chain = configuration.chains.get(str(network.chain_id))
-        row = _describe(network, 0 if chain is None else len(chain.urls))
+        is_simulated = network in simulated
+        row = _describe(network, 0 if chain is None else len(chain.urls), is_simulated)
         if as_json:
             click.echo(json.dumps(row))
             continue
         served = _count(row["nodes"], "node") if row["nodes"] else "not served"
+        served = "simulated" if is_simulated else served
         kind = ", testnet" if network.is_testnet else ""
         click.echo(f"{network.chain_id:>9}  {network.name} ({served}{kind})")
         tokens = (f"{token['symbol']} with {token['decimals']} decimals" for token in row["tokens"])
@@ -87,12 +90,14 @@ def _check_network(configuration: Configuration, number: int) -> Iterator[Findin
     yield from check_chain(number, chain, tokens=network.tokens)
 
 
-def _describe(network: Network, nodes: int) -> dict[str, Any]:
+def _describe(network: Network, nodes: int, is_simulated: bool) -> dict[str, Any]:
     return {
         "chainId": network.chain_id,
         "name": network.name,
         "chainType": network.chain_type,
         "isTestnet": network.is_testnet,
+        "isSimulated": is_simulated,
+        "explorerUrl": network.explorer_url,
         "nodes": nodes,
         "tokens": [
             {"symbol": token.symbol, "address": token.address, "decimals": token.decimals}

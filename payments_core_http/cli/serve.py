@@ -10,6 +10,7 @@ import click
 from payments_core.evolve import evolve
 from payments_core_http.cli.config_option import report_refusals, with_configuration
 from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.networks import describe_sandbox
 from payments_core_http.deployment.processes import RunningProcess, serve
 from payments_core_http.deployment.supervisor import CannotStart
 
@@ -37,7 +38,11 @@ def command(configuration: Configuration, processes: int | None, as_json: bool) 
 
     def announce(running: RunningProcess) -> None:
         document = {"url": running.url, "managementUrl": running.management_url}
-        click.echo(json.dumps(document) if as_json else f"Serving {running.url}")
+        if as_json:
+            click.echo(json.dumps(document))
+            return
+        for line in (f"Serving {running.url}", *describe_sandbox(configuration)):
+            click.echo(line)
 
     try:
         with report_refusals():

@@ -1999,13 +1999,18 @@ class Block(Response, frozen=True, kw_only=True):
 
 class Chain(Response, frozen=True, kw_only=True):
     """The newest block of a sandbox's chain, and its newest final block. `networkKind` is
-    `simulated` for a chain in the sandbox's books, and `local` on its own node.
+    `simulated` for a chain in the sandbox's books, `local` on its own node, and `real`
+    for a public testnet, which the sandbox's controls cannot change.
     """
 
     chain_id: int
     """The number of the sandbox's chain."""
+    name: str
+    """The network's name."""
     network_kind: Known[Literal["real", "local", "simulated"]]
     """Where the chain is. Real funds that are sent to its addresses are lost."""
+    is_testnet: bool
+    """Whether it is a public testnet."""
     latest: Block
     """The newest block."""
     final: Block
@@ -2033,7 +2038,7 @@ class Sandbox(Response, frozen=True, kw_only=True):
     real_now: datetime
     """The real time."""
     chains: list[Chain]
-    """The simulated chains."""
+    """The chains that are served: simulated ones, and testnets."""
     failures: list[ArmedFailure]
     """The failures that will occur next."""
 
@@ -2584,7 +2589,7 @@ class SupportedChain(Response, frozen=True, kw_only=True):
     rpc_url: str
     """A public node of the chain."""
     explorer_url: str
-    """The chain's block explorer."""
+    """The chain's block explorer; `https://sandbox.invalid` if there is none."""
     is_active: bool
     """Whether this deployment serves the chain."""
 

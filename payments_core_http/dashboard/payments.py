@@ -23,7 +23,7 @@ from payments_core_http.dashboard.rendering import (
     redirect,
     render_page,
 )
-from payments_core_http.dashboard.words import ACTION_WORDS
+from payments_core_http.dashboard.words import ACTION_WORDS, NETWORK_WORDS
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -76,7 +76,7 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
         "payment.html",
         section="payments",
         payment=payment,
-        network_kind=service.find_network_kind(payment.chain_id),
+        network_words=NETWORK_WORDS.get(service.find_network_kind(payment.chain_id)),
         details=details,
         payment_url=call.resources.payments.build_url(payment),
         timeline=tuple(reversed(with_notes(payment))),

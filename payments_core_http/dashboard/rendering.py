@@ -17,6 +17,7 @@ from payments_core.clock import SECOND, Instant, format_iso
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.errors import Missing, PaymentsError, Unauthenticated
 from payments_core.evolve import evolve
+from payments_core.explorers import Explorer
 from payments_core.money import format_amount
 from payments_core.networks import Asset, Networks
 from payments_core.storage.port import Position
@@ -64,6 +65,7 @@ def render_page(call: PageCall, template: str, *, status: int = 200, **values: A
         operator=call.caller.operator,
         mode=call.mode,
         networks=call.service.networks,
+        choose_explorer=call.service.choose_explorer,
         done=DONE.get(call.cookies.done or ""),
         **values,
     )
@@ -93,6 +95,7 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
         operator=None,
         mode=None,
         networks=None,
+        choose_explorer=None,
         done=None,
     )
     return Response(status_of(type(error)), html, "", PAGE_HEADERS)
@@ -232,6 +235,31 @@ def _name_chain(context: jinja2.runtime.Context, chain_id: int) -> str:
     return networks.name_network(chain_id)
 
 
+@jinja2.pass_context
+def _link_transaction(
+    context: jinja2.runtime.Context, hash: str, chain_id: int
+) -> markupsafe.Markup:
+    """A transaction's hash, which leads to the explorer of its chain, if there is one."""
+    explorer: Explorer = context["choose_explorer"](chain_id)
+    return _write_code(hash, explorer.link_transaction(hash))
+
+
+@jinja2.pass_context
+def _link_address(
+    context: jinja2.runtime.Context, address: str, chain_id: int
+) -> markupsafe.Markup:
+    """An address, which leads to the explorer of its chain, if there is one."""
+    explorer: Explorer = context["choose_explorer"](chain_id)
+    return _write_code(address, explorer.link_address(address))
+
+
+def _write_code(text: str, url: str | None) -> markupsafe.Markup:
+    code = markupsafe.Markup('<code translate="no">{}</code>').format(text)
+    if url is None:
+        return code
+    return markupsafe.Markup('<a href="{}" rel="noreferrer noopener">{}</a>').format(url, code)
+
+
 def _make_templates() -> jinja2.Environment:
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("payments_core_http.dashboard"),
@@ -246,6 +274,8 @@ def _make_templates() -> jinja2.Environment:
         "pretty": format_json,
         "indented": indent_json,
         "chain": _name_chain,
+        "transaction": _link_transaction,
+        "address": _link_address,
     }
     templates.globals |= {
         "statuses": STATUS_WORDS,

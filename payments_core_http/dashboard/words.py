@@ -7,6 +7,7 @@ from typing import Literal
 
 import attrs
 
+from payments_core.chains.port import NetworkKind
 from payments_core.engine.events import FAILING, RECOVERED, TEST
 from payments_core.errors import PaymentsError
 from payments_core.payments.refunding.reconciliation_rules import ReconciliationAction
@@ -25,6 +26,16 @@ class StatusWords:
     name: str
     meaning: str
 
+
+NETWORK_WORDS: Mapping[NetworkKind, tuple[str, str]] = {
+    "testnet": (
+        "public test network",
+        "Its tokens have no value. Send no real funds: they would be lost.",
+    ),
+    "local": ("test network of the sandbox", "Send no real funds: they would be lost."),
+    "simulated": ("simulated network", "Send no real funds: they would be lost."),
+}
+"""What a network without real money is, and what that means for funds."""
 
 STATUS_WORDS: Mapping[str, StatusWords] = {
     # Payments

@@ -85,11 +85,11 @@ def build_throttle(configuration: Configuration) -> Throttle:
 
 
 def build_chains(configuration: Configuration) -> Mapping[int, Chain] | None:
-    """The chains by their number, without a query to a node yet; None if they are simulated.
+    """The chains by their number, without a query to a node yet; None if all are simulated.
 
     Raises ConfigurationRefused.
     """
-    if configuration.simulated_chains:
+    if configuration.simulated_chains and not configuration.chains:
         return None
     url = configuration.signer.url
     signer = None if url is None else _open_setting("signer.url", lambda: open_signer(url))
@@ -145,6 +145,7 @@ def build_service(
         key_ring,
         settings=settings,
         chains=build_chains(configuration),
+        simulated_chains=configuration.simulated_chains,
         networks=build_networks(configuration),
         kyc=_open_url("kyc.url", configuration.kyc.url, open_kyc),
         bank=_open_url("bank.url", configuration.bank.url, open_bank),
@@ -163,6 +164,14 @@ def require_known_key_ring(service: PaymentsService) -> None:
         raise _refusal("keys", f"cannot be used: {error}") from error
     for name in find_missing_keys(service.parts.ports.storage, service.parts.ports.key_ring):
         _log.warning("stored data is sealed with key %s, which is not in the key ring", name)
+
+
+def require_servable_mode(configuration: Configuration, service: PaymentsService) -> None:
+    """Refuse chains that cannot serve the mode. Raises ConfigurationRefused."""
+    try:
+        service.require_mode(configuration.mode)
+    except ValueError as error:
+        raise _refusal("chains", str(error)) from error
 
 
 def require_synchronized_clock(storage: Storage) -> None:

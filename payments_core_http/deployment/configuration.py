@@ -220,7 +220,9 @@ class NetworkSettings:
     rpc_url: Text | None = setting(
         "A public node, which wallets are given; required for a network of your own.", None
     )
-    explorer_url: Text | None = setting("Its explorer; required for a network of your own.", None)
+    explorer_url: Text | None = setting(
+        "Its explorer, with the paths of EIP-3091 and an https:// URL, which pages link.", None
+    )
     is_testnet: bool | None = setting("Whether production must not serve it.", None)
 
 
@@ -332,7 +334,11 @@ class Configuration:
     events_days: Annotated[int, msgspec.Meta(ge=31, le=3_650)] = setting(
         "How many days an event and its deliveries are kept after their last change.", 90
     )
-    simulated_chains: bool = setting("Simulate all chains; sandbox only.", False)
+    simulated_chains: bool = setting(
+        "Simulate all networks that have no nodes in `chains`; sandbox only. Those in `chains` must"
+        " then be testnets.",
+        False,
+    )
     keys: KeysSettings = setting("")
     storage: StorageSettings = setting("")
     limiter: LimiterSettings = setting("")

@@ -119,8 +119,10 @@ def _run_all(
         yield from _catch_faults("integrity", _check_integrity(service.parts.ports.storage))
         yield from _catch_faults("rows", _check_rows(service.parts.ports.storage))
         yield from _catch_faults("keys", _check_keys(service))
-    if stored or not configuration.simulated_chains:
-        for number, chain in service.chains.items():
+        require_mode = partial(assembling.require_servable_mode, configuration, service)
+        yield from _open_or_report(require_mode)
+    for number, chain in service.chains.items():
+        if stored or service.find_network_kind(number) != "simulated":
             senders = _find_senders(service.parts.ports.storage, chain) if stored else ()
             tokens = service.networks.list_tokens(number)
             found = _check_chain(number, chain, senders, tokens=tokens, now=partial(now, service))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -18,6 +19,7 @@ from payments_core.networks import (
     Networks,
     shipped_networks,
 )
+from payments_core.service import REAL_BESIDE_SIMULATED
 from payments_core_http.deployment.configuration import (
     Configuration,
     NetworkSettings,
@@ -49,8 +51,31 @@ def build_networks(configuration: Configuration) -> Networks:
     return networks
 
 
+def describe_sandbox(configuration: Configuration) -> Iterator[str]:
+    """Which networks a sandbox simulates, and which are real, each in a line for people."""
+    if configuration.mode != "sandbox":
+        return
+    networks = build_networks(configuration)
+    served = [one for one in networks.values() if str(one.chain_id) in configuration.chains]
+    for says, found in (
+        ("Simulated networks", list_simulated(configuration, networks)),
+        ("Public test networks", [one for one in served if one.is_testnet]),
+        ("Networks with real money", [one for one in served if not one.is_testnet]),
+    ):
+        if found:
+            yield f"{says}: {', '.join(f'{one.name} ({one.chain_id})' for one in found)}."
+
+
+def list_simulated(configuration: Configuration, networks: Networks) -> list[Network]:
+    """The networks that the deployment simulates."""
+    if not configuration.simulated_chains:
+        return []
+    known = networks.keep_served(map(int, configuration.chains))
+    return [one for one in known.values() if str(one.chain_id) not in configuration.chains]
+
+
 def _find_chain_faults(configuration: Configuration, networks: Networks) -> list[FieldError]:
-    """Chains that no network describes, and testnets in production."""
+    """Chains that no network describes, testnets in production, real money beside simulations."""
     faults = []
     for number, chain in configuration.chains.items():
         network = networks.get(int(number))
@@ -61,6 +86,8 @@ def _find_chain_faults(configuration: Configuration, networks: Networks) -> list
         elif network is not None and network.is_testnet and configuration.mode == "production":
             message = f"is the testnet {network.name}: its money has no value"
             faults.append(FieldError(f"chains.{number}", message))
+        elif network is not None and not network.is_testnet and configuration.simulated_chains:
+            faults.append(FieldError(f"chains.{number}", REAL_BESIDE_SIMULATED))
     return faults
 
 
@@ -76,7 +103,7 @@ def _merge_network(chain_id: int, known: Network | None, given: NetworkSettings)
     """The network with what the configuration says of it. Raises _BadTable."""
     path = f"networks.{chain_id}"
     known = known or Network(
-        chain_id=chain_id, name="", tokens=(), rpc_url="", explorer_url="", native_currency=ETHER
+        chain_id=chain_id, name="", tokens=(), rpc_url="", native_currency=ETHER
     )
     tokens = (*_make_assets(chain_id, given.tokens), *known.tokens)
     credited = {token.address.lower() for token in tokens}

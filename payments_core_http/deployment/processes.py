@@ -195,6 +195,7 @@ def _start_deployment(
             configuration, storage, key_ring, telemetry=observer, waits=waits
         )
         assembling.require_known_key_ring(service)
+        assembling.require_servable_mode(configuration, service)
         assembling.require_matching_chains(service)
         if not has_apps(storage):
             _log.warning("the storage has no app; if you expect one, check storage.url")

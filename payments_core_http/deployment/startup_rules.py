@@ -129,11 +129,6 @@ REFUSAL_RULES = (
         "must be false in production: simulated funds have no value",
     ),
     StartupRule(
-        "simulated_chains",
-        lambda one: one.simulated_chains and bool(one.chains),
-        "cannot be true when chains are configured",
-    ),
-    StartupRule(
         "chains",
         lambda one: not one.chains and not one.simulated_chains,
         "is missing: give the nodes of each chain (or simulated_chains in a sandbox)",

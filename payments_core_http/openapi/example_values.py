@@ -175,6 +175,7 @@ VALUES: Mapping[str, Any] = {
 """By the name of the field. Secrets are cut short: an example must not look like a credential."""
 
 VALUES_OF: Mapping[tuple[str, str], Any] = {
+    ("Chain", "name"): "Base",
     ("SettlementDomain", "name"): "Money Accounts",
     ("SettlementDomain", "version"): "1",
     ("SettlementTypes", "Settlement"): [

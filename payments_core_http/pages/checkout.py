@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import attrs
 import markupsafe
 
 from payments_core.chains.port import NetworkKind
 from payments_core.clock import MINUTE, format_iso
+from payments_core.explorers import Explorer
 from payments_core.money import format_amount
 from payments_core.networks import Asset, Networks
 from payments_core.payments.checkout.checkout import CheckoutPage
@@ -48,12 +49,15 @@ _ENDED_EMPTY: tuple[Stage, ...] = ("expired", "cancelled")
 _MAX_NAMED = 5
 """How many misdirected transfers the notice about them names; the list has all."""
 
-_WITH_WALLETS: tuple[NetworkKind, ...] = ("real", "local")
+ChooseExplorer = Callable[[int], Explorer]
+"""The explorer of a chain, by its number."""
+
+_WITH_WALLETS: tuple[NetworkKind, ...] = ("real", "testnet", "local")
 """Where wallets have buttons: the script compares the wallet's network with ours."""
 
-_WITH_LINKS: tuple[NetworkKind, ...] = ("real",)
+_WITH_LINKS: tuple[NetworkKind, ...] = ("real", "testnet")
 """Where a payment request is a link and a code. Nothing compares the network that these lead to:
-it is the real one, whatever the sandbox has instead."""
+it is the public one, whatever the sandbox has instead."""
 
 _GOOD: tuple[Stage, ...] = ("received", "paid")
 _UNPAID: tuple[Stage, ...] = (*_TIMED, *_ENDED_EMPTY)
@@ -74,7 +78,7 @@ class TransferRequest:
 
     `typed_amount` is the amount as wallets take it. The script pays with `amount_atomic`, and
     compares `decimals` with what the wallet's network has. `codes` is None where wallets must not
-    be led to the network.
+    be led to the network. `to_url` and `token_url` are the explorer's pages of the two addresses.
     """
 
     amount: str
@@ -85,7 +89,9 @@ class TransferRequest:
     network: str
     chain_id: int
     token_address: str
+    token_url: str | None
     to: str
+    to_url: str | None
     codes: RequestCodes | None
 
 
@@ -100,12 +106,14 @@ class RequestCodes:
 
 @attrs.frozen(kw_only=True)
 class TransferRow:
-    """A transfer that was seen; `progress` counts the blocks on top while it is not final."""
+    """A transfer that was seen; `progress` counts the blocks on top while it is not final, and
+    `transaction_url` is the explorer's page of it."""
 
     amount: str
     status: str
     progress: str | None
     transaction_hash: str
+    transaction_url: str | None
 
 
 @attrs.frozen(kw_only=True)
@@ -145,7 +153,11 @@ class CheckoutView:
 
 
 def build_view(
-    page: CheckoutPage, language: Language, kind: NetworkKind, networks: Networks
+    page: CheckoutPage,
+    language: Language,
+    kind: NetworkKind,
+    networks: Networks,
+    choose_explorer: ChooseExplorer,
 ) -> CheckoutView:
     """The page in the reader's language; `kind` is where the Payment's chain is."""
     payment = page.payment
@@ -192,9 +204,12 @@ def build_view(
             for name in page.notices
             if (notice := NOTICE_WORDS[name]) is not words
         ),
-        request=_build_request(page, language, network, kind) if page.due_atomic else None,
+        request=_build_request(page, language, network, kind, choose_explorer(payment.chain_id))
+        if page.due_atomic
+        else None,
         transfers=tuple(
-            _build_transfer(page, receipt, language, networks) for receipt in page.receipts
+            _build_transfer(page, receipt, language, networks, choose_explorer(receipt.chain_id))
+            for receipt in page.receipts
         ),
         expires_at=language.format_instant(payment.expires_at_ms) if is_timed else None,
         expires_iso=format_iso(payment.expires_at_ms) if is_timed else None,
@@ -258,7 +273,11 @@ def _name_network(name: str, kind: NetworkKind, language: Language) -> str:
 
 
 def _build_request(
-    page: CheckoutPage, language: Language, network: str, kind: NetworkKind
+    page: CheckoutPage,
+    language: Language,
+    network: str,
+    kind: NetworkKind,
+    explorer: Explorer,
 ) -> TransferRequest:
     payment, asset = page.payment, page.payment.asset
     to = payment.escrow_address
@@ -272,7 +291,9 @@ def _build_request(
         network=network,
         chain_id=asset.chain_id,
         token_address=asset.address,
+        token_url=explorer.link_address(asset.address),
         to=to,
+        to_url=explorer.link_address(to),
         codes=_build_codes(asset, to, page.due_atomic) if kind in _WITH_LINKS else None,
     )
 
@@ -285,7 +306,11 @@ def _build_codes(asset: Asset, to: str, amount: int) -> RequestCodes:
 
 
 def _build_transfer(
-    page: CheckoutPage, receipt: Receipt, language: Language, networks: Networks
+    page: CheckoutPage,
+    receipt: Receipt,
+    language: Language,
+    networks: Networks,
+    explorer: Explorer,
 ) -> TransferRow:
     is_back = receipt.is_misdirected and not receipt.holds_misdirected
     return TransferRow(
@@ -293,6 +318,7 @@ def _build_transfer(
         status=language.translate(SENT_BACK if is_back else RECEIPT_WORDS[receipt.status]),
         progress=_describe_progress(page, receipt, language, networks),
         transaction_hash=receipt.transaction_hash,
+        transaction_url=explorer.link_transaction(receipt.transaction_hash),
     )
 
 

@@ -76,9 +76,8 @@ def build_checkout(
     """
     page = service.checkout.read_page(code, mode=mode)
     language = choose_language(wanted, accept_language)
-    view = build_view(
-        page, language, service.find_network_kind(page.payment.chain_id), service.networks
-    )
+    kind = service.find_network_kind(page.payment.chain_id)
+    view = build_view(page, language, kind, service.networks, service.choose_explorer)
     panel = build_panel(service, mode, code, page, language)
     timeless = attrs.asdict(evolve(view, left_ms=None, landmark=None))
     tag = make_etag(repr((language.tag, timeless, panel)).encode())

@@ -290,6 +290,7 @@ UNKNOWN_TOKEN = N_("another token")
 _TEST_NETWORK = N_("Test network: send no real funds. They would be lost.")
 NETWORK_WORDS: Mapping[NetworkKind, str] = {
     "real": N_("Sandbox on a real network: what you send is real money."),
+    "testnet": N_("Public test network: pay with its test tokens. Real funds would be lost."),
     "local": _TEST_NETWORK,
     "simulated": _TEST_NETWORK,
 }

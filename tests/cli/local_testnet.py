@@ -84,9 +84,8 @@ def _mint(node: Node) -> None:
 
 
 def _configure(folder: Path, url: str, finalized_s: int) -> None:
-    for name, text in (("key-ring", KeyRing.generate()), ("wallet.key", f"0x{KEY}\n")):
-        (folder / name).touch(0o600)
-        (folder / name).write_text(text)
+    write_key(folder / "key-ring", KeyRing.generate())
+    write_key(folder / "wallet.key", f"0x{KEY}\n")
     LocalSigner.open(folder / "operator.key")
     (folder / "payments.toml").write_text(
         f"""
@@ -114,3 +113,9 @@ acceptance = [{{ up_to = "5.00", depth = 2 }}, {{ tag = "finalized" }}]
         capture_output=True,
         env={**os.environ, "PAYMENTS_CONFIG": "payments.toml"},
     )
+
+
+def write_key(path: Path, text: str) -> None:
+    """A file that only its owner can read."""
+    path.touch(0o600)
+    path.write_text(text)

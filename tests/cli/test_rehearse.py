@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import re
+import signal
+import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from payments_core.chains.evm import abi
 from payments_core_http.cli.rehearse.steps import STEPS
-from tests.chains.evm.nodes import ADMIN
-from tests.cli.local_testnet import KEY, MILLION, LocalTestnet, local_testnet
+from tests.chains.evm.nodes import ADMIN, MNEMONIC_KEYS, PAYER
+from tests.cli.local_testnet import KEY, MILLION, USDC, LocalTestnet, local_testnet, write_key
+from tests.cli.nodes import require_anvil
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "rehearse-on-a-testnet.md"
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
+BLOCK_S, BLOCKS_OF_AN_EPOCH = 2, 4
+"""Of the page's local node: a block is final with two epochs on top of it."""
 
 NAMES = [step.name for step in STEPS]
 KILLED_AT = ("contracts", "gas", "create", "pay", "accept", "refund", "deposit", "sweep", "send")
@@ -25,8 +38,18 @@ def read_places(testnet: LocalTestnet) -> dict[str, str]:
     return {name: saved[name] for name in ("wallet", "escrow", "vault", "depositAddress")}
 
 
-def run_until(testnet: LocalTestnet, step: str, delay_s: float) -> str:
-    """Run it until it announces a step, and a moment longer; then kill it. What it has told."""
+def run(testnet: LocalTestnet) -> str:
+    """Run it, where it must fail: what it has printed."""
+    process = testnet.popen("--amount", "2.00")
+    out, told = process.communicate(timeout=60)
+    assert process.returncode == 1, told
+    return out + told
+
+
+def run_until(
+    testnet: LocalTestnet, step: str, delay_s: float, number: signal.Signals = signal.SIGKILL
+) -> str:
+    """Run it until it announces a step, and a moment longer; then end it. What it has printed."""
     process = testnet.popen("--amount", "2.00")
     assert process.stderr is not None
     told = []
@@ -35,7 +58,7 @@ def run_until(testnet: LocalTestnet, step: str, delay_s: float) -> str:
         if line.startswith(f"{step}:"):
             break
     time.sleep(delay_s)  # so that the kills are at other places of a step
-    process.kill()
+    process.send_signal(number)
     out, rest = process.communicate()
     return "".join(told) + rest + out
 
@@ -52,6 +75,34 @@ def finish(testnet: LocalTestnet) -> tuple[list[dict[str, Any]], str]:
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()], done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_wallet_that_is_not_the_admin_says_what_the_admin_must_send(tmp_path: Path) -> None:
+    with local_testnet(tmp_path, block_time_s=1, epoch_blocks=1) as testnet:
+        write_key(tmp_path / "wallet.key", MNEMONIC_KEYS[4])
+        poor = run(testnet)
+        assert f"{PAYER} has 0.00 USDC: send it 2.00 on Base Sepolia" in poor
+        testnet.node.do(ADMIN, USDC, abi.MINT.call(PAYER, 2 * MILLION))
+        asked = re.search(
+            rf"the admin {ADMIN} must allow the operator 0x\w{{40}}: "
+            r"have it send to (0x\w{40}) the data 0x(\w+)\.",
+            run(testnet),
+        )
+        assert asked is not None
+        testnet.node.do(ADMIN, asked[1], bytes.fromhex(asked[2]))
+        assert "did not end. Its tokens are now:" in run_until(testnet, "pay", 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_where_the_tokens_are(tmp_path: Path, number: signal.Signals) -> None:
+    with local_testnet(tmp_path, block_time_s=1, epoch_blocks=1) as testnet:
+        told = run_until(testnet, "accept", 0.5, number)
+        assert "The step `accept` did not end: it was interrupted." in told
+        escrow = read_places(testnet)["escrow"]
+        assert f"  2.00 USDC at the escrow {escrow}" in told
+        assert testnet.count_tokens(escrow) == 2 * MILLION
 
 
 @pytest.mark.slow
@@ -89,3 +140,57 @@ def test_a_rehearsal_that_is_killed_at_each_step_goes_on_and_moves_nothing_twice
         assert not any(row.get("wasPaused") for row in again)
         assert read_places(testnet)["escrow"] != places["escrow"]
         assert testnet.count_tokens(ADMIN) == 100 * MILLION
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(560)
+def test_the_page_leads_from_an_empty_folder_to_three_rehearsals(tmp_path: Path) -> None:
+    """A partner's walk on the page alone, on nodes with the testnet's id, pace and late finality.
+
+    It proves that a testnet, a token and a chain need no code; that a small Payment is accepted
+    within 15 s of its transfer under a depth; and that a larger one waits for a final block.
+    """
+    require_anvil()
+    script = "\n".join(BLOCK.findall(PAGE.read_text(encoding="utf-8")))
+    for port in ("8545", "8546"):
+        script = script.replace(f"127.0.0.1:{port}", f"127.0.0.1:{(free := find_free_port())}")
+        script = re.sub(
+            rf"^(python3 local_testnet\.py \d+) {port}", rf"\1 {free}", script, flags=re.M
+        )
+    walk = subprocess.Popen(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        said, _ = walk.communicate(timeout=520)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(walk.pid, signal.SIGTERM)  # the nodes
+    assert walk.returncode == 0, said
+    small, large, own = (
+        json.loads((tmp_path / name).read_text())
+        for name in ("rehearsal-84532.json", "eurc.json", "rehearsal-77.json")
+    )
+    assert small["isDone"] and large["isDone"] and own["isDone"]
+    assert (large["asset"], own["asset"]) == ("84532/EURC", "77/USDC")
+    assert measure_acceptance_s(small) < 15
+    assert measure_acceptance_s(large) > 2 * BLOCKS_OF_AN_EPOCH * BLOCK_S
+    assert "FAULT" not in said
+
+
+def measure_acceptance_s(rehearsal: dict[str, Any]) -> float:
+    """The seconds from when the wallet began to pay until the Payment was accepted."""
+    steps = rehearsal["steps"]
+    return (steps["accept"]["endedAtMs"] - steps["pay"]["beganAtMs"]) / 1_000
+
+
+def find_free_port() -> int:
+    """A port on which nobody listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

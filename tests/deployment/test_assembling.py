@@ -9,11 +9,13 @@ import pytest
 
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.rotated_signer import find_signer
-from payments_core.clock import SystemClock
+from payments_core.clock import HOUR, SystemClock
+from payments_core.sandbox.clock import SandboxClock
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.loader import ConfigurationRefused
 from tests.deployment.settings import ADMIN, PRODUCTION, SANDBOX, configured
+from tests.shipped import CHAINS
 
 KEY_RING = assembling.build_key_ring(configured(SANDBOX))
 
@@ -128,6 +130,28 @@ def test_a_chains_fault_is_reported_by_its_number(tmp_path: Path, admin: str | N
 
 def test_simulated_chains_are_the_services_own() -> None:
     assert assembling.build_chains(configured(SANDBOX)) is None
+
+
+def test_a_testnet_is_served_beside_simulated_chains(tmp_path: Path) -> None:
+    LocalSigner.open(tmp_path / "key")
+    configuration = configured(
+        SANDBOX,
+        STORAGE_URL=f"sqlite:///{tmp_path}/p.db",
+        CHAINS_84532_URLS="evm+https://node.example",
+        CHAINS_84532_SETTINGS_ADMIN=ADMIN,
+        SIGNER_URL=f"file://{tmp_path}/key",
+    )
+    storage = assembling.build_storage(configuration)
+    storage.migrate()
+    service = assembling.build_service(configuration, storage, KEY_RING)
+    kinds = {number: service.find_network_kind(number) for number in service.chains}
+    assert kinds == {**dict.fromkeys(CHAINS, "simulated"), 84532: "testnet"}
+    assembling.require_servable_mode(configuration, service)
+    clock = SandboxClock(storage)
+    clock.advance_to(clock.now() + HOUR)
+    with pytest.raises(ConfigurationRefused, match=r"chains the clock of this sandbox was advanc"):
+        assembling.require_servable_mode(configuration, service)
+    service.close()
 
 
 def test_the_settings_reach_the_service(tmp_path: Path) -> None:

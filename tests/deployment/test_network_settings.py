@@ -11,8 +11,10 @@ from payments_core.acceptance import Acceptance
 from payments_core.networks import Networks, shipped_networks
 from payments_core_http.deployment.build import build_chains
 from payments_core_http.deployment.loader import ConfigurationRefused, load_configuration
-from payments_core_http.deployment.networks import build_networks
+from payments_core_http.deployment.networks import build_networks, describe_sandbox
+from payments_core_http.deployment.startup_rules import require_startable
 from tests.deployment.settings import PRODUCTION, SANDBOX
+from tests.deployment.settings import configured as configured_by
 
 EURC = "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42"
 USDT = "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2"  # of the watch list of Base
@@ -142,6 +144,34 @@ def test_production_refuses_a_testnet(tmp_path: Path) -> None:
     (fault,) = faults_of(tmp_path, "", "production", c84532="evm+https://node.example")
     assert fault == "chains.84532 is the testnet Base Sepolia: its money has no value"
     assert 84532 in configured(tmp_path, "", c84532="evm+https://node.example")
+
+
+def test_a_testnet_may_be_beside_simulated_chains_and_real_money_not(tmp_path: Path) -> None:
+    simulated = "simulated_chains = true\n"
+    for number in (84532, 8453):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(f'{simulated}[chains.{number}]\nurls = ["evm+https://node.example"]')
+        configuration = load_configuration(path, {**SANDBOX, "PAYMENTS_SIGNER_URL": "a:b"})
+        require_startable(configuration)
+        if number == 84532:
+            assert 84532 in build_networks(configuration)
+            continue
+        with pytest.raises(ConfigurationRefused, match=r"chains\.8453 has real money: only"):
+            build_networks(configuration)
+
+
+def test_the_banner_of_a_sandbox_says_which_networks_are_simulated_and_which_real() -> None:
+    mixed = configured_by(SANDBOX, CHAINS_84532_URLS="evm+https://node.example")
+    assert list(describe_sandbox(mixed)) == [
+        "Simulated networks: Ethereum (1), Base (8453), Polygon (137), Arbitrum (42161),"
+        " Optimism (10).",
+        "Public test networks: Base Sepolia (84532).",
+    ]
+    real = configured_by(
+        SANDBOX, SIMULATED_CHAINS="false", CHAINS_8453_URLS="evm+https://node.example"
+    )
+    assert list(describe_sandbox(real)) == ["Networks with real money: Base (8453)."]
+    assert list(describe_sandbox(configured_by(PRODUCTION))) == []
 
 
 def test_an_evm_chain_without_fees_is_refused_when_it_is_opened(tmp_path: Path) -> None:

@@ -198,6 +198,11 @@ def test_the_list_is_data_too(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in done.output.splitlines()]
     assert [row["chainId"] for row in rows][:2] == [1, 8453]
     assert rows[1]["acceptance"][0]["minutes"] == 20.0
+    assert rows[1]["explorerUrl"] == "https://basescan.org"
+    assert {row["name"] for row in rows if row["isSimulated"]} == {
+        row["name"] for row in rows if not row["isTestnet"]
+    }
+    assert "Base (simulated)" in run(tmp_path, **SANDBOX).output
 
 
 def test_a_check_asks_each_node_and_fails_with_one(tmp_path: Path, node: SoundNode) -> None:

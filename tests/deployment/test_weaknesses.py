@@ -75,15 +75,6 @@ def test_a_sandbox_may_do_what_production_may_not() -> None:
     require_startable(configured(SANDBOX, WEBHOOKS_LOCAL_ALLOWED="true", HTTP_HOST="0.0.0.0"))
 
 
-def test_simulated_chains_exclude_real_ones() -> None:
-    with pytest.raises(
-        ConfigurationRefused, match="simulated_chains cannot be true when chains are configured"
-    ):
-        require_startable(
-            configured(SANDBOX, CHAINS_1_URLS="evm+https://a.example", SIGNER_URL="a:b")
-        )
-
-
 def test_what_is_only_unwise_is_reported() -> None:
     reported = find_warnings(
         configured(

@@ -125,6 +125,11 @@ def create_payment(stage: Stage) -> Hashes:
         reference=known.run,
     )
     payment = stage.shop.payments.receive(new, idempotency_key=stage.key("payment")).payment
+    if payment.fee_bps:
+        raise StepFailed(
+            "the payment settings of the app take a fee, which the vault would lack for the "
+            "refund: rehearse with an app without one"
+        )
     known.account_id, known.payment_id = account.id, payment.id
     known.escrow = str(payment.escrow_address)
     known.vault = stage.payer.chain.derive(AddressSpec(stage.environment_id, "vault", account.id))

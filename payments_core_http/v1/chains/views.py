@@ -10,7 +10,7 @@ from payments_core_http.v1.envelope import Success
 from payments_core_http.wire.classes import frozen_view
 
 NOWHERE = "https://sandbox.invalid"
-"""In place of a real network's URLs: a name that never exists (RFC 2606)."""
+"""In place of URLs that there are not: a name that never exists (RFC 2606)."""
 
 
 @frozen_view
@@ -48,7 +48,7 @@ class SupportedChainView:
     rpcUrl: str
     """A public node of the chain."""
     explorerUrl: str
-    """The chain's block explorer."""
+    """The chain's block explorer; `https://sandbox.invalid` if there is none."""
     isActive: bool
     """Whether this deployment serves the chain."""
 
@@ -124,8 +124,8 @@ class AddressHoldingsResponse(Success):
 
 
 def supported_chain(entry: Network, kind: NetworkKind, *, is_active: bool) -> SupportedChainView:
-    """A chain of the registry. The URLs lead to the real network, unless the chain is another."""
-    is_real = kind == "real"
+    """A chain of the registry. The URLs lead to the public network, unless the chain is another."""
+    is_public = kind in ("real", "testnet")
     native = entry.native_currency
     return SupportedChainView(
         chainId=entry.chain_id,
@@ -138,8 +138,8 @@ def supported_chain(entry: Network, kind: NetworkKind, *, is_active: bool) -> Su
             TokenView(symbol=asset.symbol, address=asset.address, decimals=asset.decimals)
             for asset in entry.tokens
         ),
-        rpcUrl=entry.rpc_url if is_real else NOWHERE,
-        explorerUrl=entry.explorer_url if is_real else NOWHERE,
+        rpcUrl=entry.rpc_url if is_public else NOWHERE,
+        explorerUrl=(entry.explorer_url if is_public else None) or NOWHERE,
         isActive=is_active,
     )
 

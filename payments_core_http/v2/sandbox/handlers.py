@@ -12,6 +12,7 @@ from payments_core_http.v2.sandbox import bodies, views
 from payments_core_http.v2.verifications import views as verification_views
 
 if TYPE_CHECKING:
+    from payments_core.chains.port import Heads
     from payments_core.service import PaymentsService
 
 
@@ -22,8 +23,7 @@ def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
         now=format_iso(state.now),
         realNow=format_iso(state.real_now),
         chains=tuple(
-            views.chain(chain_id, service.find_network_kind(chain_id), heads)
-            for chain_id, heads in state.heads.items()
+            _describe_chain(service, chain_id, heads) for chain_id, heads in state.heads.items()
         ),
         failures=tuple(views.armed_failure(armed) for armed in state.failures),
     )
@@ -52,7 +52,7 @@ def mine(service: PaymentsService, call: ApiCall[bodies.Mine, None]) -> Response
         lambda idempotent: call.resources.sandbox.mine_blocks(
             chain_id, count, idempotency_key=idempotent
         ),
-        lambda heads: views.chain(chain_id, service.find_network_kind(chain_id), heads),
+        lambda heads: _describe_chain(service, chain_id, heads),
     )
 
 
@@ -102,7 +102,7 @@ def reorg(service: PaymentsService, call: ApiCall[bodies.Reorg, None]) -> Respon
             reinclude=body.reinclude,
             idempotency_key=idempotent,
         ),
-        lambda heads: views.chain(body.chainId, service.find_network_kind(body.chainId), heads),
+        lambda heads: _describe_chain(service, body.chainId, heads),
     )
 
 
@@ -176,3 +176,8 @@ def decide_payout(service: PaymentsService, call: ApiCall[bodies.DecidePayout, N
         ),
         lambda decided: views.decided_payout(decided),
     )
+
+
+def _describe_chain(service: PaymentsService, chain_id: int, heads: Heads) -> views.ChainView:
+    name = service.networks.name_network(chain_id)
+    return views.chain(chain_id, name, service.find_network_kind(chain_id), heads)

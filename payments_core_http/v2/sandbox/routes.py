@@ -21,7 +21,7 @@ SANDBOX = (
         "POST", "/v2/sandbox/accounts/{accountId}/fund", sandbox.fund, needs=STANDARD_KEY,
         body=bodies.Fund,
         errors=(
-            errors.DependencyFailed,
+            errors.DependencyFailed, errors.CapabilityNotActive,
             NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
         ),
         response=views.FundedView, operation="fundSandboxAccount",
@@ -29,7 +29,9 @@ SANDBOX = (
     ),
     Route(
         "POST", "/v2/sandbox/blocks", sandbox.mine, needs=STANDARD_KEY, body=bodies.Mine,
-        errors=(errors.DependencyFailed, NotFound, errors.UnsupportedChain),
+        errors=(
+            errors.DependencyFailed, NotFound, errors.UnsupportedChain, errors.CapabilityNotActive,
+        ),
         response=views.ChainView, operation="mineSandboxBlocks",
         summary="Add blocks to a chain.",
     ),
@@ -41,14 +43,14 @@ SANDBOX = (
     ),
     Route(
         "POST", "/v2/sandbox/clock", sandbox.advance, needs=STANDARD_KEY, body=bodies.Advance,
-        errors=(errors.DependencyFailed, NotFound),
+        errors=(errors.DependencyFailed, NotFound, errors.CapabilityNotActive),
         response=views.AdvancedView, operation="advanceSandboxClock",
         summary="Advance the clock, and do the work that becomes due on the way.",
     ),
     Route(
         "POST", "/v2/sandbox/transfers", sandbox.transfer, needs=STANDARD_KEY, body=bodies.Transfer,
         errors=(
-            errors.DependencyFailed,
+            errors.DependencyFailed, errors.CapabilityNotActive,
             NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
         ),
         response=views.TransferredView, operation="makeSandboxTransfer",
@@ -56,7 +58,9 @@ SANDBOX = (
     ),
     Route(
         "POST", "/v2/sandbox/reorgs", sandbox.reorg, needs=STANDARD_KEY, body=bodies.Reorg,
-        errors=(errors.DependencyFailed, NotFound, errors.UnsupportedChain),
+        errors=(
+            errors.DependencyFailed, NotFound, errors.UnsupportedChain, errors.CapabilityNotActive,
+        ),
         response=views.ChainView, operation="reorgSandboxChain",
         summary="Remove a chain's last blocks and their transactions.",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -35,13 +35,18 @@ class BlockView:
 class ChainView:
     """The newest block of a sandbox's chain, and its newest final block.
 
-    `networkKind` is `simulated` for a chain in the sandbox's books, and `local` on its own node.
+    `networkKind` is `simulated` for a chain in the sandbox's books, `local` on its own node, and
+    `real` for a public testnet, which the sandbox's controls cannot change.
     """
 
     chainId: int
     """The number of the sandbox's chain."""
-    networkKind: NetworkKind
+    name: str
+    """The network's name."""
+    networkKind: Literal["real", "local", "simulated"]
     """Where the chain is. Real funds that are sent to its addresses are lost."""
+    isTestnet: bool
+    """Whether it is a public testnet."""
     latest: BlockView
     """The newest block."""
     final: BlockView
@@ -80,7 +85,7 @@ class SandboxView:
     realNow: str
     """The real time."""
     chains: tuple[ChainView, ...]
-    """The simulated chains."""
+    """The chains that are served: simulated ones, and testnets."""
     failures: tuple[ArmedFailureView, ...]
     """The failures that will occur next."""
 
@@ -158,11 +163,13 @@ def decided_payout(record: Payment) -> DecidedPayoutView:
     )
 
 
-def chain(chain_id: int, kind: NetworkKind, heads: Heads) -> ChainView:
+def chain(chain_id: int, name: str, kind: NetworkKind, heads: Heads) -> ChainView:
     """A chain by its newest blocks."""
     return ChainView(
         chainId=chain_id,
-        networkKind=kind,
+        name=name,
+        networkKind="real" if kind == "testnet" else kind,
+        isTestnet=kind == "testnet",
         latest=BlockView(number=heads.latest.number, hash=heads.latest.hash),
         final=BlockView(number=heads.final.number, hash=heads.final.hash),
     )

@@ -269,7 +269,9 @@ class TestWhatItSays:
         page = Page(checkout)
         shown = checkout.api.service.checkout.read_page(page.code, mode="sandbox")
         one = attrs.evolve(shown, stage=stage, notices=NOTICES)
-        view = build_view(one, get_language("en"), "real", CHAINS)
+        view = build_view(
+            one, get_language("en"), "real", CHAINS, checkout.api.service.choose_explorer
+        )
         for message in (view.state, *view.notices):
             assert message.heading
             assert message.text
@@ -316,7 +318,9 @@ class TestWhereAWalletIsLed:
         shown = checkout.api.service.checkout.read_page(page.code, mode="sandbox")
         for landmark, is_offered in ((None, False), ((7, "0x" + "ab" * 32), True)):
             one = attrs.evolve(shown, landmark=landmark)
-            view = build_view(one, get_language("en"), "real", CHAINS)
+            view = build_view(
+                one, get_language("en"), "real", CHAINS, checkout.api.service.choose_explorer
+            )
             assert (view.client_secret is not None) == is_offered
 
     def test_the_block_to_compare_is_one_of_the_chain_and_changes_no_tag(

@@ -13,6 +13,7 @@ from payments_core.clock import DAY
 from payments_core.engine.events import BY_NAME, CATALOGUE
 from payments_core.engine.identifiers import is_identifier
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
     IdempotencyConflict,
     NotFound,
@@ -44,7 +45,8 @@ def dying(world: World) -> Sandbox:
     service = world.service
     ports = Ports.over(storage, service.parts.ports.key_ring, world.clock)
     chain = SimulatedChain(BASE, ports)
-    return Sandbox(ports, {BASE: chain}, service.worker("sandbox"), service.parts.verifications)
+    worker, verifications = service.worker("sandbox"), service.parts.verifications
+    return Sandbox(ports, {BASE: chain}, worker, verifications, RemoteCalls(1), testnets={})
 
 
 class TestTransfers:
@@ -141,7 +143,9 @@ class TestWaking:
             {BASE: world.chain},
             service.worker("sandbox"),
             service.parts.verifications,
+            RemoteCalls(1),
             woken.append,
+            testnets={},
         )
         sandbox.fund(world.server, world.payer.id, BASE, "USDC", "1")
         sandbox.transfer(world.server, BASE, "USDC", "1", to=WALLET)
