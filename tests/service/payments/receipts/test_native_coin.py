@@ -15,6 +15,9 @@ from payments_core.chains.port import (
 )
 from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.errors import ValidationFailed
+from payments_core.evolve import evolve
+from payments_core.misdirected.coin_reports import find_coin
+from payments_core.networks import NativeCurrency, shipped_networks
 from payments_core.payments.details import PaymentDetails
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.service.faults import Crashed
@@ -127,6 +130,42 @@ def test_a_reorg_takes_the_log_back_and_it_is_made_again(memory_world: World) ->
     [receipt] = receipts_of(world, payment)
     assert receipt.holds_misdirected
     assert world.paid(payment.payment.id).misdirected == 1
+
+
+def test_a_stranger_may_make_the_log_after_a_reorg_and_the_coin_counts_once(
+    memory_world: World,
+) -> None:
+    """Ours had succeeded, and now fails: nothing is reversed, since it moved nothing."""
+    world = memory_world
+    payment = world.payment("25.00", expires_in_s=EXPIRES_IN_S)
+    send_coin(world, payment)
+    world.advance(EXPIRES_IN_S)
+    world.advance_until(lambda: world.paid(payment.payment.id).misdirected == 1, 2, most=40)
+    world.advance(15)  # ours is final
+    world.reorg(40)  # the log's block, and not that of the coin
+    assert find_unlogged(world, payment) == COINS
+    report_as_stranger(world, payment)
+    for _ in range(8):
+        world.advance(60)
+    [held] = [receipt for receipt in receipts_of(world, payment) if receipt.holds_misdirected]
+    assert held.amount_atomic == COINS
+    assert world.paid(payment.payment.id).misdirected == 1
+    assert find_unlogged(world, payment) == 0
+
+
+def test_no_chain_is_asked_whose_coin_is_a_token_too(memory_world: World) -> None:
+    world = memory_world
+    payment = world.payment("25.00")
+    send_coin(world, payment)
+    escrow, chains = payment.payment.escrow, world.service.chains
+    assert escrow is not None
+    shipped = shipped_networks()
+    found = find_coin(chains, shipped, world.environment_id, BASE, escrow)
+    assert found is not None
+    assert found.amount_atomic == COINS
+    dollars = evolve(shipped[BASE], native_currency=NativeCurrency("Dollar", "USDC", 18))
+    for known, networks in ((chains, shipped.merge(dollars)), ({}, shipped)):
+        assert find_coin(known, networks, world.environment_id, BASE, escrow) is None
 
 
 def test_a_log_that_could_not_be_made_is_an_alarm(
