@@ -10,12 +10,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-import attrs
-
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import GENERATIONS, Deployment, RoleModule
 from payments_core.chains.evm.blocks import block_call, call_at_block, parse_block_at
+from payments_core.chains.evm.fee_market import estimate_market, median
 from payments_core.chains.evm.fees import (
     GAS_MARGIN,
     MEASURED_GAS,
@@ -69,14 +68,6 @@ from payments_core.evolve import evolve
 from payments_core.extras import require_packages
 from payments_core.networks import Network, shipped_networks
 from payments_core.plain_calls import require_plain_methods
-
-
-@attrs.frozen
-class _FeeEstimate:
-    """A node's prices: the next block's base fee, and the tip that it suggests."""
-
-    base_fee: int
-    priority: int
 
 
 class EvmChain(EvmReader):
@@ -216,7 +207,7 @@ class EvmChain(EvmReader):
         """See Chain."""
         before, sender = decode_signed(signed.raw, chain_id=self.chain_id)
         signer = find_signer(self._signer, environment_id, sender)
-        market = self._estimate_fees()
+        market = estimate_market(self._endpoints)
         offered = Fees(before.max_fee, before.max_priority_fee)
         bump = bump_fees(offered, market.base_fee, market.priority, self._fees)
         if bump.is_held:
@@ -288,7 +279,7 @@ class EvmChain(EvmReader):
 
         if not wanted:
             return {}
-        market = self._estimate_fees()
+        market = estimate_market(self._endpoints)
         fees = initial_fees(market.base_fee, market.priority, self._fees)
         cost = GAS_MARGIN * MEASURED_GAS["pay_out"] * fees.max_fee
         # The lowest balance that a node names: they may differ by a block.
@@ -318,7 +309,7 @@ class EvmChain(EvmReader):
         found = dict(zip(addresses, self._endpoints.query_agreed(ask), strict=True))
         if not any(found.values()):
             return {}
-        market = self._estimate_fees()
+        market = estimate_market(self._endpoints)
         fees = initial_fees(market.base_fee, market.priority, self._fees)
         cost = (MEASURED_GAS["report"] + MEASURED_GAS["pay"]) * fees.max_fee
         return {address: amount for address, amount in found.items() if amount > cost}
@@ -357,7 +348,7 @@ class EvmChain(EvmReader):
         operator = sender or self._signer.address(environment_id)
         self._senders.add(operator)
         signer = find_signer(self._signer, environment_id, operator)
-        market = self._estimate_fees()
+        market = estimate_market(self._endpoints)
         fees = initial_fees(market.base_fee, market.priority, self._fees)
         return _sign_transaction(
             signer,
@@ -382,39 +373,10 @@ class EvmChain(EvmReader):
             (result,) = session.batch([RpcCall("eth_estimateGas", (call,))])
             return 0 if isinstance(result, Refusal) else answers.parse_number(result)
 
-        return _median(self._endpoints.query_all(ask))
-
-    def _estimate_fees(self) -> _FeeEstimate:
-        """The median of each field over enough nodes: a lying node changes little."""
-
-        def ask(session: NodeSession) -> _FeeEstimate:
-            history, tip = session.call_all(
-                [
-                    RpcCall("eth_feeHistory", ("0x1", "latest", [])),
-                    RpcCall("eth_maxPriorityFeePerGas"),
-                ]
-            )
-            return _FeeEstimate(answers.parse_next_base_fee(history), answers.parse_wei(tip))
-
-        enough = self._endpoints.enough
-        replies = self._endpoints.query_until_decided(
-            ask,
-            lambda replies, is_last: (
-                QuorumResult(tuple(replies)) if len(replies) >= enough else None
-            ),
-        )
-        return _FeeEstimate(
-            _median([market.base_fee for market in replies]),
-            _median([market.priority for market in replies]),
-        )
+        return median(self._endpoints.query_all(ask))
 
 
 def _sign_transaction(
     signer: OperatorSigner, environment_id: str, unsigned: UnsignedTransaction
 ) -> SignedTransaction:
     return attach_signature(unsigned, signer.sign(environment_id, signing_hash(unsigned)))
-
-
-def _median(numbers: Sequence[int]) -> int:
-    """The median: among three, one lying node cannot choose it."""
-    return sorted(numbers)[len(numbers) // 2]

@@ -30,6 +30,7 @@ from payments_core.chains.port import (
 from payments_core.chains.role_modules import ModuleState
 from payments_core.chains.simulated import blocks
 from payments_core.chains.simulated.addresses import contract_address, find_payer, is_contract
+from payments_core.chains.simulated.broadcasts import INJECTED_FAILURE, decide_broadcast
 from payments_core.chains.simulated.calls import SimulatedCall, decode_call, new_call
 from payments_core.chains.simulated.failures import (
     ANY,
@@ -38,13 +39,12 @@ from payments_core.chains.simulated.failures import (
     FaultInjection,
     load_armed_failures,
 )
-from payments_core.chains.simulated.modules import decide_step, load_module, module_address
+from payments_core.chains.simulated.modules import load_module, module_address
 from payments_core.chains.simulated.nonces import load_final_nonce, load_nonce
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedChainState,
     SimulatedReorg,
-    SimulatedSender,
     SimulatedTransaction,
 )
 from payments_core.chains.simulated.reorgs import (
@@ -62,7 +62,6 @@ from payments_core.chains.simulated.transfers import (
     include,
     insert_or_replace,
     load_amounts,
-    to_movement,
 )
 from payments_core.clock import HOUR, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -79,7 +78,6 @@ T = TypeVar("T")
 _AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 _ATTEMPTS = 100
 NO_TOKEN = "0x0000000000000000000000000000000000000000"
-_INJECTED_FAILURE = "the sandbox makes this call fail"
 
 
 class SimulatedChain:
@@ -312,29 +310,10 @@ class SimulatedChain:
     ) -> Decision[str | None]:
         """Why it is refused, or None. Locks: failures, chain, sender, transaction, balances."""
         faults = FaultInjection(tx, id_sequence, "chain", self.chain_id)
-        outcome: Decision[str | None] = Decision(None)
         if faults.take(ANY, "broadcast"):
-            return evolve(outcome, result=_INJECTED_FAILURE).merge(faults.as_decision())
+            return Decision[str | None](INJECTED_FAILURE).merge(faults.as_decision())
         state = self._lock_state(tx)
-        sender_id = f"{self.chain_id}:{call.sender}"
-        sender = tx.get(SimulatedSender, sender_id, for_update=True)
-        next_slot = sender.next_slot if sender else 0
-        if self._lock_transaction(tx, hash) is None:
-            if call.slot != next_slot:
-                return evolve(
-                    outcome, result=f"slot {call.slot} is not the next slot of the sender"
-                )
-            done: Decision[bool] = Decision(True)
-            reverts = faults.take("transfer")
-            if call.module is not None and not reverts:
-                done = decide_step(tx, self.chain_id, call.module, hash)
-            movement = to_movement(call, hash, reverts=reverts or not done.result)
-            used = evolve(sender or SimulatedSender(id=sender_id), next_slot=next_slot + 1)
-            included = include(tx, state, movement, self._clock.now())
-            outcome = outcome.merge(included, insert_or_replace(used), done)
-        if faults.take("lost_answer"):
-            outcome = evolve(outcome, result=_INJECTED_FAILURE)
-        return outcome.merge(faults.as_decision())
+        return decide_broadcast(tx, state, faults, hash, call, self._clock.now())
 
     def _decide_reorg(
         self, end: Tail, name: str, reinclude: bool, tx: Transaction, id_sequence: IdSequence
@@ -398,7 +377,7 @@ class SimulatedChain:
         if armed and self._translate_errors(
             lambda: self._failures.take("chain", wanted, self.chain_id)
         ):
-            raise ChainUnavailable(_INJECTED_FAILURE)
+            raise ChainUnavailable(INJECTED_FAILURE)
         return answer
 
     def _read(self, load: Callable[[Snapshot], T]) -> T:
