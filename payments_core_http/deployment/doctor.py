@@ -16,8 +16,9 @@ from typing import TypeVar
 from msgspec import structs
 
 from payments_core.background_jobs import QUEUES
-from payments_core.chains.outbox.record import Sender
-from payments_core.chains.port import AddressSpec, Chain
+from payments_core.chains.gas import MAX_READ_AT_ONCE
+from payments_core.chains.outbox.nonces import find_present_senders
+from payments_core.chains.port import Chain
 from payments_core.clock import (
     MAX_CLOCK_SKEW_MS,
     SECOND,
@@ -123,7 +124,10 @@ def _run_all(
         yield from _open_or_report(require_mode)
     for number, chain in service.chains.items():
         if stored or service.find_network_kind(number) != "simulated":
-            senders = _find_senders(service.parts.ports.storage, chain) if stored else ()
+            senders: Sequence[str] = ()
+            if stored:
+                known = service.parts.ports.storage
+                senders = find_present_senders(known, chain, MAX_READ_AT_ONCE)
             tokens = service.networks.list_tokens(number)
             found = _check_chain(number, chain, senders, tokens=tokens, now=partial(now, service))
             yield from _catch_faults(f"chain {number}", found)
@@ -352,17 +356,6 @@ def check_clock_skew(whose: str, server: HasServerTime, clock: Clock) -> Iterato
     yield Finding(
         "clock", level, says, "synchronize the clocks with NTP; `chronyc tracking` shows the offset"
     )
-
-
-def _find_senders(storage: Storage, chain: Chain) -> Sequence[str]:
-    """The addresses that send now, some if there are many; not those of former keys."""
-    located = storage.locate(Sender, "by_chain", [(chain.chain_id,)], limit=MAX_NAMED_ROWS)
-    senders = []
-    for found in located:
-        present = chain.derive(AddressSpec(found.partition, "operator", "operator"))
-        if found.record.address == present:
-            senders.append(present)
-    return senders
 
 
 def _check_queues(

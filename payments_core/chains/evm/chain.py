@@ -16,11 +16,11 @@ from payments_core.chains.evm.addresses import GENERATIONS, Deployment, RoleModu
 from payments_core.chains.evm.blocks import block_call, call_at_block, parse_block_at
 from payments_core.chains.evm.fee_market import estimate_market, median
 from payments_core.chains.evm.fees import (
-    GAS_MARGIN,
     MEASURED_GAS,
     Action,
     Fees,
     bump_fees,
+    count_affordable,
     gas_limit,
     initial_fees,
 )
@@ -43,6 +43,7 @@ from payments_core.chains.evm.role_modules import (
     read_module_state,
 )
 from payments_core.chains.evm.rpc import Refusal, RpcCall
+from payments_core.chains.evm.sender_gas import EvmGas
 from payments_core.chains.evm.signers import Signer
 from payments_core.chains.evm.transactions import (
     UnsignedTransaction,
@@ -50,6 +51,7 @@ from payments_core.chains.evm.transactions import (
     decode_signed,
     signing_hash,
 )
+from payments_core.chains.gas import TransferAction
 from payments_core.chains.loader import NodeCheck
 from payments_core.chains.port import (
     AddressSpec,
@@ -114,7 +116,6 @@ class EvmChain(EvmReader):
         self._signer = signer
         self._network = network
         self._fees = network.fees
-        self._senders: set[str] = set()  # they have signed since the start
 
     def check(self) -> None:
         """To be called first: check that the chain and the contracts are the right ones.
@@ -269,22 +270,26 @@ class EvmChain(EvmReader):
         )
         return sorted(replies, reverse=True)[enough - 1]
 
-    def count_affordable_transfers(self, senders: Collection[str] = ()) -> Mapping[str, int]:
-        """See ReportsGas: by the most that a transfer may take, at the fees of now."""
-        wanted = sorted({*senders, *self._senders})
-        asked = [RpcCall("eth_getBalance", (sender, "latest")) for sender in wanted]
+    def follow_senders(self, senders: Collection[str]) -> None:
+        """See ReportsGas."""
+        self._gas.follow(senders)
 
-        def ask(session: NodeSession) -> tuple[int, ...]:
-            return tuple(map(answers.parse_wei, session.call_all(asked)))
+    def count_affordable(self, sender: str, action: TransferAction) -> int | None:
+        """See ReportsGas: by the coins that a node requires before it takes the transaction."""
+        known = self._gas.find(sender)
+        return None if known is None else self._count_affordable(known, action)
 
-        if not wanted:
-            return {}
-        market = estimate_market(self._endpoints)
-        fees = initial_fees(market.base_fee, market.priority, self._fees)
-        cost = GAS_MARGIN * MEASURED_GAS["pay_out"] * fees.max_fee
-        # The lowest balance that a node names: they may differ by a block.
-        balances = map(min, zip(*self._endpoints.query_all(ask), strict=True))
-        return {sender: wei // cost for sender, wei in zip(wanted, balances, strict=True)}
+    def list_affordable(self) -> Mapping[str, int]:
+        """See ReportsGas: by the most expensive kind of transfer."""
+        counted = {
+            sender: self._count_affordable(known, "pay_out")
+            for sender, known in self._gas.list_recent().items()
+        }
+        return {sender: count for sender, count in counted.items() if count is not None}
+
+    def _count_affordable(self, known: EvmGas, action: TransferAction) -> int | None:
+        market = known.market
+        return count_affordable(action, known.balance, market.base_fee, market.priority, self._fees)
 
     def find_unlogged_coin(
         self, environment_id: str, contracts: Sequence[Contract]
@@ -346,7 +351,7 @@ class EvmChain(EvmReader):
         sender: str | None = None,
     ) -> SignedTransaction:
         operator = sender or self._signer.address(environment_id)
-        self._senders.add(operator)
+        self._gas.follow([operator])
         signer = find_signer(self._signer, environment_id, operator)
         market = estimate_market(self._endpoints)
         fees = initial_fees(market.base_fee, market.priority, self._fees)

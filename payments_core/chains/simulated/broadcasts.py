@@ -38,14 +38,27 @@ def decide_broadcast(
     if tx.get(SimulatedTransaction, f"{state.id}:{hash}", for_update=True) is None:
         if call.slot != next_slot:
             return evolve(outcome, result=f"slot {call.slot} is not the next slot of the sender")
+        if sender is not None and sender.coins == 0:
+            return evolve(outcome, result="the sender has too few coins for the fee")
         done: Decision[bool] = Decision(True)
         reverts = faults.take("transfer")
         if call.module is not None and not reverts:
             done = decide_step(tx, call.chain_id, call.module, hash)
         movement = to_movement(call, hash, reverts=reverts or not done.result)
-        used = evolve(sender or SimulatedSender(id=sender_id), next_slot=next_slot + 1)
+        used = _pay_fee(sender or SimulatedSender(id=sender_id), next_slot + 1)
         included = include(tx, state, movement, now)
         outcome = outcome.merge(included, insert_or_replace(used), done)
     if faults.take("lost_answer"):
         outcome = evolve(outcome, result=INJECTED_FAILURE)
     return outcome.merge(faults.as_decision())
+
+
+def decide_coins(tx: Transaction, sender_id: str, coins: int | None) -> Decision[None]:
+    """Give a sender coins for so many transactions from now on."""
+    sender = tx.get(SimulatedSender, sender_id, for_update=True) or SimulatedSender(id=sender_id)
+    return insert_or_replace(evolve(sender, coins=coins))
+
+
+def _pay_fee(sender: SimulatedSender, next_slot: int) -> SimulatedSender:
+    left = None if sender.coins is None else sender.coins - 1
+    return evolve(sender, next_slot=next_slot, coins=left)
