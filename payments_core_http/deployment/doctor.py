@@ -186,17 +186,20 @@ def _check_settings(configuration: Configuration) -> Iterator[Finding]:
 
 
 def _open_or_report(open_it: Callable[[], T]) -> Generator[Finding, None, T | None]:
-    """The adapter that a setting opens, or a fault and None."""
+    """The adapter that a setting opens, or its faults and None."""
     try:
         return open_it()
     except ConfigurationRefused as refusal:
-        (fault,), cause = refusal.faults, refusal.__cause__
-        says = f"{fault.path} {fault.message}"
-        if says.endswith(f": {type(cause).__name__}"):  # which may quote the URL; it is hidden here
-            says += f": {cause}"
+        cause = refusal.__cause__
+        found = [f"{fault.path} {fault.message}" for fault in refusal.faults]
+        if found[0].endswith(f": {type(cause).__name__}"):  # which may quote the URL; hidden here
+            found[0] += f": {cause}"
     except Exception as error:
-        says = f"cannot be used: {type(error).__name__}: {error}"
-    yield Finding("settings", "fault", says, "docs/reference/settings.md describes each setting")
+        found = [f"cannot be used: {type(error).__name__}: {error}"]
+    for says in found:
+        yield Finding(
+            "settings", "fault", says, "docs/reference/settings.md describes each setting"
+        )
     return None
 
 
