@@ -484,12 +484,34 @@ class WebhookUrlNotAllowed(Unprocessable):
 
 @attrs.frozen
 class DependencyFailed(DependencyError):
-    """A chain or another service did not answer; nothing was changed."""
+    """A chain or another service did not answer, or cannot serve; nothing was changed.
+
+    Its `reason` is `operator_out_of_gas` if the environment's operator has too few coins of the
+    chain to pay for the transaction; without one there was no answer.
+    """
 
     code = "dependency_failed"
     sentence = "The {dependency} did not answer; nothing was changed."
     dependency: str
     retryable: bool = True
+    reason: str | None = None
+
+    @property
+    def message(self) -> str:
+        """The sentence of its reason."""
+        return _DEPENDENCY_REASONS.get(self.reason or "") or super().message
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """The facts; `reason` only if there is one."""
+        return {name: value for name, value in super().details.items() if value is not None}
+
+
+_DEPENDENCY_REASONS = {
+    "operator_out_of_gas": "The operator of this environment has too few coins of the chain to pay"
+    " for the transaction; nothing was changed.",
+}
+"""The sentences of the reasons of DependencyFailed."""
 
 
 @attrs.frozen

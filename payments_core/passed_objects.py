@@ -12,7 +12,8 @@ from typing import Any
 from payments_core.accounts.verification.port import KycProvider
 from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
-from payments_core.chains.loader import BeginsOnSight, Checkable, ChecksNodes, ReportsGas
+from payments_core.chains.gas import ReportsGas
+from payments_core.chains.loader import BeginsOnSight, Checkable, ChecksNodes
 from payments_core.chains.port import Chain, HasContracts, ReadsCode, UnloggedCoin
 from payments_core.chains.role_modules import ModuleChain
 from payments_core.chains.token_balances import ReadsTokenBalances

@@ -293,15 +293,26 @@ class PaymentsService:
 def _choose_networks(networks: Networks, chains: Mapping[int, Chain]) -> Networks:
     """The registry of a service that serves these chains. Raises ValidationFailed.
 
-    A chain from which only balances are read need not be registered.
+    A registered chain gets vaults and Payments, so one from which only balances are read must not
+    be registered.
     """
-    unknown = tuple(
-        FieldError(f"chains[{number}]", "is not registered: add its Network to `networks`")
+    faults = tuple(
+        FieldError(f"chains[{number}]", message)
         for number, chain in chains.items()
-        if number not in networks and chain.chain_type not in READABLE_USDC
+        for is_wrong, message in (
+            (
+                number not in networks and chain.chain_type not in READABLE_USDC,
+                "is not registered: add its Network to `networks`",
+            ),
+            (
+                number in networks and chain.chain_type in READABLE_USDC,
+                f"is of type {chain.chain_type}, which is only read: leave it out of `networks`",
+            ),
+        )
+        if is_wrong
     )
-    if unknown:
-        raise ValidationFailed(unknown)
+    if faults:
+        raise ValidationFailed(faults)
     return networks.keep_served(chains)
 
 

@@ -130,6 +130,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/chains/evm/rpc.py": {"time"},
     "payments_core/chains/evm/node_checks.py": {"time"},  # how long an answer takes
     "payments_core/chains/evm/quorum.py": {"threading", "time"},
+    "payments_core/chains/gas.py": {"threading"},  # shared by requests
     "payments_core/chains/shared_read.py": {"threading", "time"},  # monotonic: an answer's age
     "payments_core/chains/outbox/sending.py": {"time"},  # monotonic: how long a batch takes
     "payments_core/chains/outbox/signing.py": {"time"},  # the same

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.acceptance import Acceptance
-from payments_core.networks import Asset, Network
+from payments_core import Acceptance, Asset, Network
 
 from .node import CHAIN_ID
 

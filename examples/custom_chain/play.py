@@ -15,10 +15,10 @@ from payments_core import (
     Settings,
     ToWallet,
     open_storage,
+    shipped_networks,
 )
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.clock import FixedClock
-from payments_core.networks import shipped_networks
 
 from .adapter import LedgerChain
 from .network import NETWORK

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import attrs
 
-from payments_core.acceptance import Acceptance
+from payments_core import Acceptance
 from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import Chain

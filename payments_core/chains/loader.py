@@ -9,7 +9,7 @@ it has one, and every answer verify that they are the right ones.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
@@ -39,17 +39,6 @@ class BeginsOnSight(Protocol):
 
     def find_heads(self) -> Heads | None:
         """The newest and the newest final block; None if it has not started. Writes nothing."""
-
-
-@runtime_checkable
-class ReportsGas(Protocol):
-    """A chain whose senders pay for their transactions in its own coin."""
-
-    def count_affordable_transfers(self, senders: Collection[str] = ()) -> Mapping[str, int]:
-        """For how many transfers the coins of each sender are enough, about.
-
-        Those that have signed in this process are counted too. Raises ChainUnavailable.
-        """
 
 
 @attrs.frozen

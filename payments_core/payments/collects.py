@@ -107,7 +107,7 @@ class Collects:
         def attempt() -> PaymentDetails:
             # a retry may find the mandate used up: it still gets the answer
             self._committer.replay(authority, idempotency_key)
-            reading = self._vaults.read_balance(authority.partition, vault, asset)
+            reading = self._vaults.read_balance_to_spend(authority.partition, vault, asset, "fund")
             return self._committer.commit(
                 authority,
                 lambda tx, id_sequence: self._decide(

@@ -136,7 +136,9 @@ class Sends:
         def attempt() -> PaymentDetails:
             # a retry may find its own funds gone: it still gets the answer
             self._committer.replay(authority, idempotency_key)
-            reading = self._vaults.read_balance(authority.partition, vault, asset)
+            reading = self._vaults.read_balance_to_spend(
+                authority.partition, vault, asset, "pay_out" if terms is None else "fund"
+            )
             return self._committer.commit(
                 authority,
                 lambda tx, id_sequence: self._decide(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,17 @@ import click
 from payments_core.acceptance import Acceptance
 from payments_core.clock import MINUTE, SECOND
 from payments_core.networks import Network
+from payments_core.storage.port import StorageError
 from payments_core_http.cli.config_option import CONFIG_OPTION, open_configuration, report_refusals
 from payments_core_http.cli.doctor import print_finding
 from payments_core_http.deployment.build import build_chains
 from payments_core_http.deployment.chain_checks import check_chain, list_node_checks
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.findings import Finding
+from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.deployment.networks import build_networks, list_simulated
 from payments_core_http.deployment.secret_mask import SecretMask
+from payments_core_http.deployment.senders import FoundSender, list_senders
 
 _WITH_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON line for each.")
 
@@ -32,7 +35,8 @@ _WITH_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSO
 def command(context: click.Context, config: Path | None, as_json: bool) -> None:
     """List the networks of a deployment, and check their nodes.
 
-    The list asks no node; `payments networks check N` does.
+    The list asks the nodes of served networks only what the senders have; `payments networks
+    check N` asks them for everything else.
     """
     context.obj = config
     if context.invoked_subcommand is not None:
@@ -40,11 +44,13 @@ def command(context: click.Context, config: Path | None, as_json: bool) -> None:
     configuration = open_configuration(config)
     with report_refusals():
         networks = build_networks(configuration)
+        senders = _find_senders(configuration)
     simulated = list_simulated(configuration, networks)
     for network in networks.values():
         chain = configuration.chains.get(str(network.chain_id))
+        nodes = 0 if chain is None else len(chain.urls)
         is_simulated = network in simulated
-        row = _describe(network, 0 if chain is None else len(chain.urls), is_simulated)
+        row = _describe(network, nodes, is_simulated, senders.get(network.chain_id))
         if as_json:
             click.echo(json.dumps(row))
             continue
@@ -56,6 +62,12 @@ def command(context: click.Context, config: Path | None, as_json: bool) -> None:
         click.echo(f"           {', '.join(tokens)}")
         for rule in row["acceptance"]:
             click.echo(f"           {rule['says']}")
+        for sender in row["senders"] or ():
+            count = sender["transfers"]
+            known = "an unknown number of transfers"
+            if count is not None:
+                known = f"about {_count(count, 'transfer')}"
+            click.echo(f"           sender {sender['address']}: coins for {known}")
 
 
 @command.command("check")
@@ -90,7 +102,19 @@ def _check_network(configuration: Configuration, number: int) -> Iterator[Findin
     yield from check_chain(number, chain, tokens=network.tokens)
 
 
-def _describe(network: Network, nodes: int, is_simulated: bool) -> dict[str, Any]:
+def _find_senders(configuration: Configuration) -> Mapping[int, Sequence[FoundSender]]:
+    """By chain; nothing if the storage cannot be read, which is said."""
+    try:
+        return list_senders(configuration)
+    except (ConfigurationRefused, StorageError) as error:
+        says = SecretMask.of(configuration)(str(error))
+        click.echo(f"The senders are not known: {says}", err=True)
+        return {}
+
+
+def _describe(
+    network: Network, nodes: int, is_simulated: bool, senders: Sequence[FoundSender] | None
+) -> dict[str, Any]:
     return {
         "chainId": network.chain_id,
         "name": network.name,
@@ -105,6 +129,7 @@ def _describe(network: Network, nodes: int, is_simulated: bool) -> dict[str, Any
         ],
         "acceptance": [_describe_row(network, row) for row in network.acceptance],
         "acceptanceSource": network.acceptance_source,
+        "senders": None if senders is None else [attrs.asdict(one) for one in senders],
     }
 
 

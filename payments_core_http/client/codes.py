@@ -93,11 +93,12 @@ class CredentialMismatch(Forbidden):
 
 
 class DependencyFailed(DependencyError):
-    """A chain or another service did not answer; nothing was changed."""
+    """A chain or another service did not answer, or cannot serve; nothing was changed."""
 
     code = "dependency_failed"
     dependency: str | None
     retryable: bool | None
+    reason: str | None
     doc_url: str | None
 
 

@@ -26,7 +26,7 @@ from payments_core.clock import (
     measure_clock_skew_ms,
 )
 from payments_core.credentials.keyring import KeyRing
-from payments_core.errors import FieldError
+from payments_core.errors import FieldError, ValidationFailed
 from payments_core.extras import describe_need
 from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.policies import RateLimits
@@ -140,20 +140,23 @@ def build_service(
             ),
         ),
     )
-    return PaymentsService(
-        storage,
-        key_ring,
-        settings=settings,
-        chains=build_chains(configuration),
-        simulated_chains=configuration.simulated_chains,
-        networks=build_networks(configuration),
-        kyc=_open_url("kyc.url", configuration.kyc.url, open_kyc),
-        bank=_open_url("bank.url", configuration.bank.url, open_bank),
-        pricing=_open_url("pricing.url", configuration.pricing.url, open_pricing),
-        router=_open_url("router.url", configuration.router.url, open_router),
-        transport=_build_transport(configuration),
-        **more,
-    )
+    try:
+        return PaymentsService(
+            storage,
+            key_ring,
+            settings=settings,
+            chains=build_chains(configuration),
+            simulated_chains=configuration.simulated_chains,
+            networks=build_networks(configuration),
+            kyc=_open_url("kyc.url", configuration.kyc.url, open_kyc),
+            bank=_open_url("bank.url", configuration.bank.url, open_bank),
+            pricing=_open_url("pricing.url", configuration.pricing.url, open_pricing),
+            router=_open_url("router.url", configuration.router.url, open_router),
+            transport=_build_transport(configuration),
+            **more,
+        )
+    except ValidationFailed as failure:  # of a chain that does not fit its network
+        raise ConfigurationRefused("as it was opened", failure.fields) from failure
 
 
 def require_known_key_ring(service: PaymentsService) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from payments_core.chains.gas import ReportsGas
 from payments_core.chains.loader import (
     BeginsOnSight,
     Checkable,
     ChecksNodes,
     NodeCheck,
-    ReportsGas,
 )
 from payments_core.chains.port import Chain, ChainError, ChainMismatch, Heads
 from payments_core.clock import HOUR, MINUTE, Instant, SystemClock
@@ -85,6 +85,8 @@ def check_chain(
     try:
         if isinstance(chain, Checkable):
             chain.check()
+        if isinstance(chain, ReportsGas):
+            chain.follow_senders(senders)  # it is read with the heads
         # A diagnosis changes nothing: no start is stored, no requested failure is used up.
         heads = chain.find_heads() if isinstance(chain, BeginsOnSight) else chain.heads()
     except ChainMismatch as error:
@@ -106,7 +108,7 @@ def check_chain(
         yield from _check_ages(name, heads, now())
     if isinstance(chain, Checkable):
         yield from _check_final_state(number, chain, tokens)
-    if isinstance(chain, ReportsGas):
+    if isinstance(chain, ReportsGas) and not isinstance(chain, BeginsOnSight):
         yield from _check_gas(name, chain, senders)
 
 
@@ -135,13 +137,14 @@ def _check_final_state(number: int, chain: Chain, tokens: Sequence[Asset]) -> It
 
 
 def _check_gas(name: str, chain: ReportsGas, senders: Collection[str]) -> Iterator[Finding]:
-    try:
-        affordable = chain.count_affordable_transfers(senders)
-    except ChainError as error:
-        says = f"the coins of the senders cannot be read: {error}"
-        yield Finding(name, "warning", says, "are the nodes reachable from this machine?")
-        return
-    for sender, transfers in affordable.items():
+    affordable = chain.list_affordable()
+    for sender in senders:
+        transfers = affordable.get(sender)
+        if transfers is None:
+            says = f"the nodes do not agree on what the sender {sender} has"
+            remedy = "compare it with an explorer: without coins its transfers wait"
+            yield Finding(name, "warning", says, remedy)
+            continue
         says = f"the sender {sender} has coins for the fees of about {transfers} transfers"
         if transfers >= FEW_TRANSFERS:
             yield Finding(name, "ok", says)

@@ -16,8 +16,9 @@ from typing import TypeVar
 from msgspec import structs
 
 from payments_core.background_jobs import QUEUES
-from payments_core.chains.outbox.record import Sender
-from payments_core.chains.port import AddressSpec, Chain
+from payments_core.chains.gas import MAX_READ_AT_ONCE
+from payments_core.chains.outbox.nonces import find_present_senders
+from payments_core.chains.port import Chain
 from payments_core.clock import (
     MAX_CLOCK_SKEW_MS,
     SECOND,
@@ -123,7 +124,10 @@ def _run_all(
         yield from _open_or_report(require_mode)
     for number, chain in service.chains.items():
         if stored or service.find_network_kind(number) != "simulated":
-            senders = _find_senders(service.parts.ports.storage, chain) if stored else ()
+            senders: Sequence[str] = ()
+            if stored:
+                known = service.parts.ports.storage
+                senders = find_present_senders(known, chain, MAX_READ_AT_ONCE)
             tokens = service.networks.list_tokens(number)
             found = _check_chain(number, chain, senders, tokens=tokens, now=partial(now, service))
             yield from _catch_faults(f"chain {number}", found)
@@ -182,17 +186,20 @@ def _check_settings(configuration: Configuration) -> Iterator[Finding]:
 
 
 def _open_or_report(open_it: Callable[[], T]) -> Generator[Finding, None, T | None]:
-    """The adapter that a setting opens, or a fault and None."""
+    """The adapter that a setting opens, or its faults and None."""
     try:
         return open_it()
     except ConfigurationRefused as refusal:
-        (fault,), cause = refusal.faults, refusal.__cause__
-        says = f"{fault.path} {fault.message}"
-        if says.endswith(f": {type(cause).__name__}"):  # which may quote the URL; it is hidden here
-            says += f": {cause}"
+        cause = refusal.__cause__
+        found = [f"{fault.path} {fault.message}" for fault in refusal.faults]
+        if found[0].endswith(f": {type(cause).__name__}"):  # which may quote the URL; hidden here
+            found[0] += f": {cause}"
     except Exception as error:
-        says = f"cannot be used: {type(error).__name__}: {error}"
-    yield Finding("settings", "fault", says, "docs/reference/settings.md describes each setting")
+        found = [f"cannot be used: {type(error).__name__}: {error}"]
+    for says in found:
+        yield Finding(
+            "settings", "fault", says, "docs/reference/settings.md describes each setting"
+        )
     return None
 
 
@@ -352,17 +359,6 @@ def check_clock_skew(whose: str, server: HasServerTime, clock: Clock) -> Iterato
     yield Finding(
         "clock", level, says, "synchronize the clocks with NTP; `chronyc tracking` shows the offset"
     )
-
-
-def _find_senders(storage: Storage, chain: Chain) -> Sequence[str]:
-    """The addresses that send now, some if there are many; not those of former keys."""
-    located = storage.locate(Sender, "by_chain", [(chain.chain_id,)], limit=MAX_NAMED_ROWS)
-    senders = []
-    for found in located:
-        present = chain.derive(AddressSpec(found.partition, "operator", "operator"))
-        if found.record.address == present:
-            senders.append(present)
-    return senders
 
 
 def _check_queues(

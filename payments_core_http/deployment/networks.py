@@ -75,13 +75,17 @@ def list_simulated(configuration: Configuration, networks: Networks) -> list[Net
 
 
 def _find_chain_faults(configuration: Configuration, networks: Networks) -> list[FieldError]:
-    """Chains that no network describes, testnets in production, real money beside simulations."""
+    """Chains that no network describes or that are only read, testnets in production, real money
+    beside simulations."""
     faults = []
     for number, chain in configuration.chains.items():
         network = networks.get(int(number))
         is_read_only = any(url.startswith(tuple(READABLE_USDC)) for url in chain.urls)
         if network is None and not is_read_only:
             message = f"is not a known network: describe it in networks.{number}"
+            faults.append(FieldError(f"chains.{number}", message))
+        elif network is not None and is_read_only:
+            message = f"is only read, and has no Payments: remove networks.{number}"
             faults.append(FieldError(f"chains.{number}", message))
         elif network is not None and network.is_testnet and configuration.mode == "production":
             message = f"is the testnet {network.name}: its money has no value"

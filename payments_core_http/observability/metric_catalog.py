@@ -174,6 +174,16 @@ METRICS = (
         "Scans that failed because too few of the chain's nodes answered correctly.",
         "a persistent rate",
     ),
+    Metric(
+        "payments_sender_gas_transfers",
+        "gauge",
+        ("chain_id",),
+        "For about how many transfers the sender of a chain that has the fewest coins can pay, of"
+        " those that this process has read in the last ten minutes; use the minimum of all"
+        " processes. `payments doctor` names the senders.",
+        "fewer than your transfers of a few days",
+        at_scrape=True,
+    ),
     # Storage
     Metric(
         "payments_stored_bytes",

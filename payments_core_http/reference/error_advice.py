@@ -243,9 +243,13 @@ ADVICE: Mapping[str, Advice] = {
     ),
     # Other services
     "dependency_failed": Advice(
-        ("The chain, bank, router or KYC provider of `details.dependency` did not answer.",),
+        ("The chain, bank, router or KYC provider of `details.dependency` did not answer.",
+         "`details.reason` is `operator_out_of_gas`: the address from which the service sends has"
+         " too few coins of the chain for this transaction."),
         ("Nothing was changed. If `details.retryable` is true, send it again with the same"
-         " `Idempotency-Key` after some seconds.",), retry=True,
+         " `Idempotency-Key` after some seconds.",
+         "If the operator is out of gas, tell those who run the service, and send it again later."),
+        retry=True,
     ),
     "rate_limited": Advice(
         ("You sent more requests than the rate policy `details.rule` allows; without `rule`, the"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,7 @@ from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import ChainUnavailable
 from payments_core.networks import shipped_networks
 from payments_core.storage_loader import open_storage
+from payments_core_http.cli.interrupts import STOP_SIGNALS
 from payments_core_http.cli.rehearse import command, saved
 from payments_core_http.cli.rehearse.payer import CallRefused, Payer, WalletCall
 from payments_core_http.cli.rehearse.saved import FileRefused, Rehearsal
@@ -29,6 +31,7 @@ from tests.chains.scenes import signer
 from tests.deployment.settings import SANDBOX
 
 KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
+NODE_KEY = "q7rT2mZ9xLw4"
 ADDRESS = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 
 
@@ -40,6 +43,21 @@ def key_file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """The command handles signals, in this process here."""
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def migrate(folder: Path) -> None:
+    """Create the tables of the deployment."""
+    with closing(open_storage(f"sqlite:///{folder}/payments.db")) as storage:
+        storage.migrate()
+
+
 def rehearse(folder: Path, number: int, *options: str, key_file: Path | None = None) -> Result:
     """The command, in a deployment whose nodes cannot be reached."""
     operator = folder / "operator.key"
@@ -48,7 +66,7 @@ def rehearse(folder: Path, number: int, *options: str, key_file: Path | None = N
         **SANDBOX,
         "PAYMENTS_SIMULATED_CHAINS": "false",
         "PAYMENTS_STORAGE_URL": f"sqlite:///{folder}/payments.db",
-        f"PAYMENTS_CHAINS_{number}_URLS": "evm+http://127.0.0.1:1",
+        f"PAYMENTS_CHAINS_{number}_URLS": f"evm+http://127.0.0.1:1/v2/{NODE_KEY}",
         f"PAYMENTS_CHAINS_{number}_SETTINGS_ADMIN": ADDRESS,
         "PAYMENTS_SIGNER_URL": f"file://{operator}",
     }
@@ -103,11 +121,31 @@ def test_an_amount_that_cannot_be_paid_is_refused(amount: str, key_file: Path) -
 
 
 def test_an_app_of_others_must_exist(key_file: Path) -> None:
-    with closing(open_storage(f"sqlite:///{key_file.parent}/payments.db")) as storage:
-        storage.migrate()
+    migrate(key_file.parent)
     done = rehearse(key_file.parent, 84532, "--app", "shop")
     assert done.exit_code == 1
     assert done.output == "Error: No app with the partner id shop serves sandbox.\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "options"),
+    [(84532, ()), (8453, ("--with-real-money", "--amount", "10"))],
+)
+def test_nodes_that_do_not_answer_are_named_without_their_key_and_nothing_is_lost(
+    number: int, options: Sequence[str], key_file: Path
+) -> None:
+    migrate(key_file.parent)
+    done = rehearse(key_file.parent, number, *options)
+    assert done.exit_code == 1
+    assert "The step `wallet` did not end: " in done.output
+    assert "The nodes do not say where the tokens are: " in done.output
+    assert "127.0.0.1:1" in done.output
+    assert "Run the same command again: it goes on from" in done.output
+    assert NODE_KEY not in done.output
+    assert KEY not in done.output
+    open_one = saved.load(key_file.parent / "rehearsal.json")
+    assert open_one is not None
+    assert (list(open_one.steps), open_one.signed, open_one.is_done) == (["wallet"], {}, False)
 
 
 def test_a_rehearsal_that_has_not_ended_is_not_mixed_with_another(key_file: Path) -> None:

@@ -132,3 +132,12 @@ def test_the_transfers_that_a_senders_coins_pay_for_are_counted(
     fake.balance = COST * (transfers + 1) - 1
     says = f"the sender {SENDER} has coins for the fees of about {transfers} transfers"
     assert (level, says) in [one[:2] for one in found(fake)]
+
+
+def test_a_sender_whose_coins_nobody_says_is_a_warning(fake: ServingNode) -> None:
+    def refuse(params: Any, result: object) -> object:
+        raise Refuse("method not found")
+
+    fake.lies["eth_getBalance"] = refuse
+    (warning,) = [one for one in found(fake) if one[0] != "ok"]
+    assert warning[:2] == ("warning", f"the nodes do not agree on what the sender {SENDER} has")

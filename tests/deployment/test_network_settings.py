@@ -138,6 +138,8 @@ def test_a_chain_that_no_network_describes_is_refused(tmp_path: Path) -> None:
     (fault,) = faults_of(tmp_path, "", c77="evm+https://node.example")
     assert fault == "chains.77 is not a known network: describe it in networks.77"
     configured(tmp_path, "", c900="solana+https://node.example")  # its balances are read
+    (fault,) = faults_of(tmp_path, OWN, c77="solana+https://node.example")
+    assert fault == "chains.77 is only read, and has no Payments: remove networks.77"
 
 
 def test_production_refuses_a_testnet(tmp_path: Path) -> None:

@@ -19,7 +19,10 @@ from payments_core.chains.evm.node_checks import check_node
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.rpc import Node
 from payments_core.chains.evm.signers import LocalSigner
+from payments_core.chains.outbox.record import Sender
 from payments_core.clock import MINUTE
+from payments_core.storage.port import Transaction
+from payments_core.storage_loader import open_storage
 from payments_core_http.cli.networks import command
 from payments_core_http.deployment.chain_checks import check_nodes
 from tests.chains.evm.fake_node import FINAL_DEPTH, FakeChain, FakeNode, Refuse, block_unix_s
@@ -318,3 +321,88 @@ def test_a_check_of_a_node_takes_five_requests(node: SoundNode) -> None:
     sizes = [len(one) if isinstance(one, list) else 1 for one in node.requests]
     tokens = len(BASE.tokens)
     assert sizes == [3, 1, tokens, 1, 50]
+
+
+class PayingNode(SoundNode):
+    """A sound node that knows what a sender has."""
+
+    wei = 10**18
+
+    def eth_getBalance(self, address: str, tag: str) -> str:
+        return hex(self.wei)
+
+    def eth_feeHistory(self, count: str, tag: str, shares: list[int]) -> dict[str, list[str]]:
+        return {"baseFeePerGas": ["0x1", hex(10**9)]}
+
+    def eth_maxPriorityFeePerGas(self) -> str:
+        return "0x0"
+
+
+def listed(tmp_path: Path, url: str, *senders: str) -> Any:
+    """The list of a deployment on SQLite whose environment has these senders."""
+    key = LocalSigner.open(tmp_path / "key")
+    file = tmp_path / "payments.db"
+    with closing(open_storage(f"sqlite:///{file}")) as storage:
+        storage.migrate()
+        known = [key.address("env_1") if one == "present" else one for one in senders]
+
+        def work(tx: Transaction) -> None:
+            for address in known:
+                tx.insert(Sender(id=f"8453:{address}", chain_id=8453))
+
+        storage.transact("env_1", work)
+    environ = {
+        **SANDBOX,
+        "PAYMENTS_STORAGE_URL": f"sqlite:///{file}",
+        "PAYMENTS_SIMULATED_CHAINS": "false",
+        "PAYMENTS_CHAINS_8453_URLS": f"evm+{url}",
+        "PAYMENTS_CHAINS_8453_SETTINGS_ADMIN": PRODUCTION["PAYMENTS_CHAINS_8453_SETTINGS_ADMIN"],
+        "PAYMENTS_SIGNER_URL": f"file://{tmp_path}/key",
+    }
+    done = run(tmp_path, "--json", **environ)
+    assert done.exit_code == 0, done.output
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return key.address("env_1"), {row["chainId"]: row["senders"] for row in rows}
+
+
+def test_the_list_has_the_senders_and_for_how_many_transfers_their_coins_are_enough(
+    tmp_path: Path,
+) -> None:
+    with closing(PayingNode(FakeChain())) as node:
+        address, senders = listed(tmp_path, node.url, "present", "0x" + "1" * 40)
+    [sender] = senders[8453]
+    assert sender["address"] == address
+    assert sender["transfers"] > 100
+    assert senders[1] is None  # not served
+
+
+def test_a_node_that_does_not_answer_makes_the_number_unknown(tmp_path: Path) -> None:
+    with closing(PayingNode(FakeChain())) as node:
+        node.fault = "status 500"
+        address, senders = listed(tmp_path, node.url, "present")
+    assert senders[8453] == [{"address": address, "transfers": None}]
+
+
+def test_a_chain_that_nobody_has_sent_on_has_no_sender(tmp_path: Path) -> None:
+    with closing(PayingNode(FakeChain())) as node:
+        _, senders = listed(tmp_path, node.url)
+    assert senders[8453] == []
+    assert not any("eth_getBalance" in str(one) for one in node.requests)
+
+
+def test_a_storage_that_cannot_be_read_is_said_without_its_password(tmp_path: Path) -> None:
+    environ = {
+        **SANDBOX,
+        "PAYMENTS_SIMULATED_CHAINS": "false",
+        "PAYMENTS_STORAGE_URL": "postgresql://payments:hunter22@127.0.0.1:1/payments",
+        "PAYMENTS_CHAINS_8453_URLS": "evm+http://127.0.0.1:1/key-of-node",
+        "PAYMENTS_CHAINS_8453_SETTINGS_ADMIN": PRODUCTION["PAYMENTS_CHAINS_8453_SETTINGS_ADMIN"],
+        "PAYMENTS_SIGNER_URL": f"file://{tmp_path}/key",
+    }
+    LocalSigner.open(tmp_path / "key")
+    done = run(tmp_path, **environ)
+    assert done.exit_code == 0, done.output
+    assert "Base (1 node)" in done.output
+    assert "The senders are not known" in done.output
+    assert "hunter22" not in done.output
+    assert "key-of-node" not in done.output

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
+from examples.custom_chain.adapter import LedgerChain
 from examples.custom_chain.node import CHAIN_ID, STRANGER, Ledger
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.loader import open_chain
@@ -280,9 +281,30 @@ def test_what_the_adapter_cannot_do_is_said_at_the_start(
     assert said in str(refused.value)
 
 
+def test_an_adapter_with_addresses_of_a_type_that_is_only_read_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LedgerChain, "chain_type", "solana")
+    configuration = load_configuration(folder / "payments.toml", {})
+    storage = build.build_storage(configuration)
+    with pytest.raises(ConfigurationRefused, match="type solana, which is only read"):
+        build.build_service(configuration, storage, build.build_key_ring(configuration))
+
+
 def test_an_adapter_of_another_chain_is_not_opened(folder: Path) -> None:
     configuration = load_configuration(folder / "payments.toml", {})
     network = build.build_networks(configuration)[CHAIN_ID]
     signer = LocalSigner.open(folder / "operator.key")
     with pytest.raises(ValueError, match="'ledger' opens chain 77, not 78"):
         open_chain(78, [f"ledger+file://{folder}/ledger.db"], signer=signer, network=network)
+
+
+def test_doctor_names_every_fault_of_a_network(folder: Path) -> None:
+    storage = f"sqlite:///{folder}/payments.db"
+    configure(folder, storage)
+    run_command(folder, "admin", "migrate")
+    configure(folder, storage, **{"https://node": "ftp://node", "https://explorer": "ftp://e"})
+    code, said = run_command(folder, "doctor")
+    assert code == 1
+    assert "settings: networks.77.rpc_url must be" in said
+    assert "settings: networks.77.explorer_url must be" in said

@@ -6,11 +6,14 @@ import re
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from payments_core.background_jobs import QUEUES
-from payments_core.chains.port import ChainUnavailable
+from payments_core.chains.outbox.record import Sender
+from payments_core.chains.port import AddressSpec, ChainUnavailable
+from payments_core.clock import MINUTE
 from payments_core.engine.decision import Decision, LeaseLost
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
@@ -301,6 +304,63 @@ def test_a_queue_lags_by_what_waits_longest(metrics: Metrics) -> None:
     assert value(metrics, "payments_storage_up") == 1
     reported = re.findall(r'^payments_queue_lag_seconds\{queue="(\w+)"\}', text(metrics), re.M)
     assert reported == [queue.name for queue in QUEUES]
+
+
+def test_a_chain_shows_its_sender_with_the_fewest_coins(metrics: Metrics) -> None:
+    api, name = ApiHarness(), "payments_sender_gas_transfers"
+    chain: Any = api.service.chains[8453]
+    metrics.watch(api.service, "sandbox")
+    others = [f"env_{number}" for number in range(3)]
+    for number, environment_id in enumerate([api.partition, *others]):
+        chain.set_coins(environment_id, 7 + number)
+    assert value(metrics, name, chain_id="8453") is None
+    operators = [operator_of(chain, one) for one in [*others, api.partition]]
+    chain.follow_senders(operators)
+    chain.heads()
+    assert value(metrics, name, chain_id="8453") == 7
+    reported = re.findall(rf"^{name}\{{.*$", text(metrics), re.M)
+    assert reported == [name + '{chain_id="8453"} 7.0']  # and no address
+
+
+def test_a_scrape_has_those_that_have_sent_before_followed(metrics: Metrics) -> None:
+    api, name = ApiHarness(), "payments_sender_gas_transfers"
+    chain: Any = api.service.chains[8453]
+    chain.set_coins(api.partition, 3)
+    storage = api.service.parts.ports.storage
+    operator = operator_of(chain, api.partition)
+    former = Sender(id="8453:0x" + "1" * 40, chain_id=8453)
+    present = Sender(id=f"8453:{operator}", chain_id=8453)
+
+    def work(tx: Transaction) -> None:
+        tx.insert(present)
+        tx.insert(former)
+
+    storage.transact(api.partition, work)
+    metrics.watch(api.service, "sandbox")
+    text(metrics)
+    chain.heads()
+    assert value(metrics, name, chain_id="8453") == 3
+    assert chain.list_affordable() == {operator: 3}
+
+
+def test_senders_are_looked_up_again_after_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, asked = ApiHarness(), list[int]()
+    monkeypatch.setattr(
+        backlog,
+        "find_present_senders",
+        lambda storage, chain, limit: asked.append(chain.chain_id) or [],
+    )
+    collector = backlog.BacklogCollector(api.service, "sandbox")
+    served, clock = sorted(api.service.chains), api.service.parts.ports.clock
+    minutes = backlog.FOLLOW_AGAIN_MS // MINUTE
+    for passed_s, lookups in ((0, 1), (60 * minutes - 1, 1), (1, 2)):
+        clock.advance(passed_s)  # type: ignore[attr-defined]
+        list(collector.collect())
+        assert sorted(asked) == sorted(served * lookups)
+
+
+def operator_of(chain: Any, environment_id: str) -> str:
+    return str(chain.derive(AddressSpec(environment_id, "operator", "operator")))
 
 
 def test_a_scrape_does_not_wait_for_storage_that_hangs(

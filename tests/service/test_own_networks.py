@@ -16,6 +16,7 @@ from payments_core import (
     open_storage,
 )
 from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.chains.solana import SolanaChain
 from payments_core.errors import UnsupportedAsset, UnsupportedChain, ValidationFailed
 from payments_core.networks import Asset, Network, Networks, shipped_networks
 
@@ -138,3 +139,13 @@ def test_a_chain_without_a_method_of_the_port_is_refused() -> None:
     chain: Any = type("Half", (), {"chain_id": 8453})()
     with pytest.raises(ValidationFailed, match=r"chains\[8453\] must be a Chain: it has no .*scan"):
         serve(shipped_networks(), chains={8453: chain})
+
+
+def test_a_chain_that_is_only_read_is_not_registered() -> None:
+    """Every account would get a vault on it, which it cannot have."""
+    chain = SolanaChain("https://node.example", chain_id=77)
+    usdc = Asset(77, "USDC", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", 6)
+    network = attrs.evolve(OWN, chain_type="solana", tokens=(usdc,), watch_list=())
+    serve(shipped_networks(), chains={77: chain})
+    with pytest.raises(ValidationFailed, match="is of type solana, which is only read"):
+        serve(shipped_networks().merge(network), chains={77: chain})

@@ -12,6 +12,7 @@ from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.brief_repr import brief_repr
+from payments_core.chains.gas import TransferAction, follow_operator, require_gas
 from payments_core.chains.port import Chain, ChainUnavailable, FinalBalances
 from payments_core.chains.token_balances import read_token_balances
 from payments_core.engine.ports import Ports
@@ -96,6 +97,26 @@ class Vaults:
         if at.height < min_height:
             raise DependencyFailed("chain")
         return BalanceReading(vault, at)
+
+    def read_balance_to_spend(
+        self, partition: str, vault: Vault, asset: Asset, action: TransferAction
+    ) -> BalanceReading:
+        """`read_balance` for a request whose transfer is such an `action`.
+
+        Raises DependencyFailed, also if the environment's operator has too few coins for it.
+        """
+        chain = self._chains.get(vault.chain_id)
+        if chain is not None:
+            follow_operator(chain, partition)  # before the heads are read
+        reading = self.read_balance(partition, vault, asset)
+        self.require_gas(partition, vault.chain_id, action)
+        return reading
+
+    def require_gas(self, partition: str, chain_id: int, action: TransferAction) -> None:
+        """Raise DependencyFailed if the environment's operator is known to have too few coins."""
+        chain = self._chains.get(chain_id)
+        if chain is not None:
+            require_gas(chain, partition, action)
 
     def read_balance_by_id(
         self, partition: str, vault_id: str, asset: Asset, *, min_height: int = 0

@@ -10,18 +10,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-import attrs
-
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import GENERATIONS, Deployment, RoleModule
 from payments_core.chains.evm.blocks import block_call, call_at_block, parse_block_at
+from payments_core.chains.evm.fee_market import estimate_market, median
 from payments_core.chains.evm.fees import (
-    GAS_MARGIN,
     MEASURED_GAS,
     Action,
     Fees,
     bump_fees,
+    count_affordable,
     gas_limit,
     initial_fees,
 )
@@ -44,6 +43,7 @@ from payments_core.chains.evm.role_modules import (
     read_module_state,
 )
 from payments_core.chains.evm.rpc import Refusal, RpcCall
+from payments_core.chains.evm.sender_gas import EvmGas
 from payments_core.chains.evm.signers import Signer
 from payments_core.chains.evm.transactions import (
     UnsignedTransaction,
@@ -51,6 +51,7 @@ from payments_core.chains.evm.transactions import (
     decode_signed,
     signing_hash,
 )
+from payments_core.chains.gas import TransferAction
 from payments_core.chains.loader import NodeCheck
 from payments_core.chains.port import (
     AddressSpec,
@@ -69,14 +70,6 @@ from payments_core.evolve import evolve
 from payments_core.extras import require_packages
 from payments_core.networks import Network, shipped_networks
 from payments_core.plain_calls import require_plain_methods
-
-
-@attrs.frozen
-class _FeeEstimate:
-    """A node's prices: the next block's base fee, and the tip that it suggests."""
-
-    base_fee: int
-    priority: int
 
 
 class EvmChain(EvmReader):
@@ -123,7 +116,6 @@ class EvmChain(EvmReader):
         self._signer = signer
         self._network = network
         self._fees = network.fees
-        self._senders: set[str] = set()  # they have signed since the start
 
     def check(self) -> None:
         """To be called first: check that the chain and the contracts are the right ones.
@@ -216,7 +208,7 @@ class EvmChain(EvmReader):
         """See Chain."""
         before, sender = decode_signed(signed.raw, chain_id=self.chain_id)
         signer = find_signer(self._signer, environment_id, sender)
-        market = self._estimate_fees()
+        market = estimate_market(self._endpoints)
         offered = Fees(before.max_fee, before.max_priority_fee)
         bump = bump_fees(offered, market.base_fee, market.priority, self._fees)
         if bump.is_held:
@@ -278,22 +270,26 @@ class EvmChain(EvmReader):
         )
         return sorted(replies, reverse=True)[enough - 1]
 
-    def count_affordable_transfers(self, senders: Collection[str] = ()) -> Mapping[str, int]:
-        """See ReportsGas: by the most that a transfer may take, at the fees of now."""
-        wanted = sorted({*senders, *self._senders})
-        asked = [RpcCall("eth_getBalance", (sender, "latest")) for sender in wanted]
+    def follow_senders(self, senders: Collection[str]) -> None:
+        """See ReportsGas."""
+        self._gas.follow(senders)
 
-        def ask(session: NodeSession) -> tuple[int, ...]:
-            return tuple(map(answers.parse_wei, session.call_all(asked)))
+    def count_affordable(self, sender: str, action: TransferAction) -> int | None:
+        """See ReportsGas: by the coins that a node requires before it takes the transaction."""
+        known = self._gas.find(sender)
+        return None if known is None else self._count_affordable(known, action)
 
-        if not wanted:
-            return {}
-        market = self._estimate_fees()
-        fees = initial_fees(market.base_fee, market.priority, self._fees)
-        cost = GAS_MARGIN * MEASURED_GAS["pay_out"] * fees.max_fee
-        # The lowest balance that a node names: they may differ by a block.
-        balances = map(min, zip(*self._endpoints.query_all(ask), strict=True))
-        return {sender: wei // cost for sender, wei in zip(wanted, balances, strict=True)}
+    def list_affordable(self) -> Mapping[str, int]:
+        """See ReportsGas: by the most expensive kind of transfer."""
+        counted = {
+            sender: self._count_affordable(known, "pay_out")
+            for sender, known in self._gas.list_recent().items()
+        }
+        return {sender: count for sender, count in counted.items() if count is not None}
+
+    def _count_affordable(self, known: EvmGas, action: TransferAction) -> int | None:
+        market = known.market
+        return count_affordable(action, known.balance, market.base_fee, market.priority, self._fees)
 
     def find_unlogged_coin(
         self, environment_id: str, contracts: Sequence[Contract]
@@ -318,7 +314,7 @@ class EvmChain(EvmReader):
         found = dict(zip(addresses, self._endpoints.query_agreed(ask), strict=True))
         if not any(found.values()):
             return {}
-        market = self._estimate_fees()
+        market = estimate_market(self._endpoints)
         fees = initial_fees(market.base_fee, market.priority, self._fees)
         cost = (MEASURED_GAS["report"] + MEASURED_GAS["pay"]) * fees.max_fee
         return {address: amount for address, amount in found.items() if amount > cost}
@@ -355,9 +351,9 @@ class EvmChain(EvmReader):
         sender: str | None = None,
     ) -> SignedTransaction:
         operator = sender or self._signer.address(environment_id)
-        self._senders.add(operator)
+        self._gas.follow([operator])
         signer = find_signer(self._signer, environment_id, operator)
-        market = self._estimate_fees()
+        market = estimate_market(self._endpoints)
         fees = initial_fees(market.base_fee, market.priority, self._fees)
         return _sign_transaction(
             signer,
@@ -382,39 +378,10 @@ class EvmChain(EvmReader):
             (result,) = session.batch([RpcCall("eth_estimateGas", (call,))])
             return 0 if isinstance(result, Refusal) else answers.parse_number(result)
 
-        return _median(self._endpoints.query_all(ask))
-
-    def _estimate_fees(self) -> _FeeEstimate:
-        """The median of each field over enough nodes: a lying node changes little."""
-
-        def ask(session: NodeSession) -> _FeeEstimate:
-            history, tip = session.call_all(
-                [
-                    RpcCall("eth_feeHistory", ("0x1", "latest", [])),
-                    RpcCall("eth_maxPriorityFeePerGas"),
-                ]
-            )
-            return _FeeEstimate(answers.parse_next_base_fee(history), answers.parse_wei(tip))
-
-        enough = self._endpoints.enough
-        replies = self._endpoints.query_until_decided(
-            ask,
-            lambda replies, is_last: (
-                QuorumResult(tuple(replies)) if len(replies) >= enough else None
-            ),
-        )
-        return _FeeEstimate(
-            _median([market.base_fee for market in replies]),
-            _median([market.priority for market in replies]),
-        )
+        return median(self._endpoints.query_all(ask))
 
 
 def _sign_transaction(
     signer: OperatorSigner, environment_id: str, unsigned: UnsignedTransaction
 ) -> SignedTransaction:
     return attach_signature(unsigned, signer.sign(environment_id, signing_hash(unsigned)))
-
-
-def _median(numbers: Sequence[int]) -> int:
-    """The median: among three, one lying node cannot choose it."""
-    return sorted(numbers)[len(numbers) // 2]

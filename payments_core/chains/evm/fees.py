@@ -128,6 +128,19 @@ def gas_limit(action: Action, estimate: int, policy: FeePolicy) -> int:
     return wanted
 
 
+def count_affordable(
+    action: Action, balance: int, base_fee: int, priority: int, policy: FeePolicy
+) -> int | None:
+    """How many such transactions a balance in wei pays for, as nodes count: the whole gas limit, at
+    the whole price that is offered. None if they are free.
+
+    The gas limit is the lowest that `gas_limit` may choose: an estimate can only raise it.
+    """
+    gas = min(GAS_MARGIN, policy.unestimated_margin) * MEASURED_GAS[action]
+    cost = gas * initial_fees(base_fee, priority, policy).max_fee
+    return balance // cost if cost else None
+
+
 def _raise_fee(fee: int) -> int:
     """At least an eighth more, rounded up, and more than zero: equal is not a replacement."""
     times, by = _REPLACEMENT_FACTOR

@@ -144,6 +144,7 @@ class NodeQuorum:
         self.enough: int = majority_of(len(urls)) if agreement is None else agreement
         if not 1 <= self.enough <= len(urls):
             raise ValueError(f"{self.enough} of {len(urls)} nodes cannot agree")
+        self.clock = clock
         self._ask_s = ask_s
         self._endpoints = [_QuorumNode(Node(url, limits=limits), chain_id, clock) for url in urls]
 

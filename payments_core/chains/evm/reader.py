@@ -29,9 +29,11 @@ from payments_core.chains.evm.quorum import (
     require_chain,
 )
 from payments_core.chains.evm.responses import BadResponse, Log
-from payments_core.chains.evm.rpc import RpcCall
+from payments_core.chains.evm.rpc import RpcCall, require_results
 from payments_core.chains.evm.scans import Scan
+from payments_core.chains.evm.sender_gas import EvmGas, agree_on_gas, gas_calls, parse_gas
 from payments_core.chains.evm.transaction_status import TransactionStatus
+from payments_core.chains.gas import GasReadings
 from payments_core.chains.port import (
     Block,
     ChainUnavailable,
@@ -41,6 +43,7 @@ from payments_core.chains.port import (
     TransactionView,
 )
 from payments_core.chains.shared_read import SharedRead
+from payments_core.clock import SECOND
 from payments_core.evolve import evolve
 from payments_core.networks import ChainType
 
@@ -59,10 +62,12 @@ _BALANCE_OF = "0x70a08231" + 24 * "0"
 
 @attrs.frozen
 class _Tip:
-    """The newest block of a node, and the block with each of the policy's tags."""
+    """The newest block of a node, the block with each of the policy's tags, and what it says of the
+    gas of senders."""
 
     latest: Block
     tagged: Mapping[str, Block]
+    gas: Mapping[str, EvmGas]
 
     def at(self, height: int) -> Block | None:
         """The block of these with this height."""
@@ -92,6 +97,7 @@ class EvmReader:
         tags = dict.fromkeys(row.tag for row in acceptance)
         self._tags = tuple(tag for tag in tags if tag is not None and tag != "latest")
         self._shared_heads = SharedRead(self.heads, self.heads_shared_for_s)
+        self._gas = GasReadings[EvmGas](lambda: int(endpoints.clock() * SECOND))
 
     @property
     def chain_id(self) -> int:
@@ -99,13 +105,20 @@ class EvmReader:
         return self._endpoints.chain_id
 
     def heads(self) -> Heads:
-        """The highest block that enough nodes have, and the highest that is final for enough."""
+        """The highest block that enough nodes have, and the highest that is final for enough.
+
+        The batch also reads what followed senders have for gas, of each every ten seconds.
+        """
         enough = self._endpoints.enough
 
         def decide(replies: Sequence[_Tip], is_last: bool) -> QuorumResult[tuple[_Tip, ...]] | None:
             return QuorumResult(tuple(replies)) if len(replies) >= enough else None
 
-        tips = self._endpoints.query_until_decided(self._read_tip, decide, patience_s=HEADS_GRACE_S)
+        senders = self._gas.choose_due()
+        tips = self._endpoints.query_until_decided(
+            lambda session: self._read_tip(session, senders), decide, patience_s=HEADS_GRACE_S
+        )
+        self._gas.keep(agree_on_gas(senders, [tip.gas for tip in tips], enough))
         newest = _agreed_height((tip.latest for tip in tips), enough)
         tagged: Mapping[Tag, int] = {
             tag: _agreed_height((tip.tagged[tag] for tip in tips), enough) for tag in self._tags
@@ -266,10 +279,11 @@ class EvmReader:
         logs = (evolve(log, token_address=self._to_token(log.token_address)) for log in view.logs)
         return evolve(view, logs=tuple(logs))
 
-    def _read_tip(self, session: NodeSession) -> _Tip:
+    def _read_tip(self, session: NodeSession, senders: Sequence[str]) -> _Tip:
         tags = ("latest", *self._tags)
-        blocks = [RpcCall("eth_getBlockByNumber", (tag, False)) for tag in tags]
-        results = session.call_all([CHAIN_ID, *blocks])
+        needed = [CHAIN_ID, *(RpcCall("eth_getBlockByNumber", (tag, False)) for tag in tags)]
+        answered = session.batch([*needed, *gas_calls(senders)])
+        results = require_results(session.name, needed, answered[: len(needed)])
         require_chain(session.name, results[0], self.chain_id)
         found: dict[str, Block] = {}
         for tag, raw in zip(tags, results[1:], strict=True):
@@ -279,7 +293,7 @@ class EvmReader:
             if block.number > found.get("latest", block).number:
                 raise BadResponse(f"the {tag} block is above the latest block")
             found[tag] = block
-        return _Tip(found.pop("latest"), found)
+        return _Tip(found.pop("latest"), found, parse_gas(senders, answered[len(needed) :]))
 
     def _find_common_heads(self, newest: int, final: int) -> Heads:
         """The highest block of the last few on which enough nodes agree, and the final one."""

@@ -73,6 +73,18 @@ class _RpcResponse(msgspec.Struct):
         return bytes(self.error) not in (b"", b"null")
 
 
+def require_results(
+    name: str, calls: Sequence[RpcCall], results: Sequence[Result]
+) -> list[msgspec.Raw]:
+    """The results of these calls of the node of that name. Raises NodeRefused for a refused one."""
+    found: list[msgspec.Raw] = []
+    for call, result in zip(calls, results, strict=True):
+        if isinstance(result, Refusal):
+            raise NodeRefused(f"{name}: refused {call.method}", result.words)
+        found.append(result)
+    return found
+
+
 _TOO_LARGE = "the answer is too large"
 
 _RESPONSE_DECODER = msgspec.json.Decoder(_RpcResponse)
@@ -116,12 +128,7 @@ class Node:
         self, calls: Sequence[RpcCall], *, until: float | None = None
     ) -> list[msgspec.Raw]:
         """The results of all calls, in their order. Raises ChainUnavailable, Refused."""
-        results: list[msgspec.Raw] = []
-        for call, result in zip(calls, self.batch(calls, until=until), strict=True):
-            if isinstance(result, Refusal):
-                raise NodeRefused(f"{self.name}: refused {call.method}", result.words)
-            results.append(result)
-        return results
+        return require_results(self.name, calls, self.batch(calls, until=until))
 
     def batch(self, calls: Sequence[RpcCall], *, until: float | None = None) -> list[Result]:
         """The results of all calls, in their order, with a Refusal for each refused call.

@@ -8,14 +8,15 @@ together, and `lost.py` to one whose transaction was lost.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import attrs
 
 from payments_core.chains.outbox.record import OutboundTransfer, Sender, lock_transfer
-from payments_core.chains.port import AddressSpec, Chain
+from payments_core.chains.port import AddressSpec, Chain, ChainError
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.evolve import evolve
-from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.port import Snapshot, Storage, Transaction
 from payments_core.storage.reads import Find, Get, Read
 from payments_core.storage.records import Record
 
@@ -40,6 +41,23 @@ def get_sender_id(authority: WorkerAuthority, chain: Chain) -> str:
 def load_senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:
     """The environment's senders on a chain: the present one, and those with earlier keys."""
     return snapshot.find(Sender, "of_chain", (chain_id,), limit=MAX_SENDERS).records
+
+
+def find_present_senders(storage: Storage, chain: Chain, limit: int) -> Sequence[str]:
+    """The addresses of a chain that send now, of any environment; not those of former keys.
+
+    At most so many, and each has sent before. Rows that cannot be read are left out.
+    """
+    located = storage.locate(
+        Sender, "by_chain", [(chain.chain_id,)], limit=limit, on_damaged=lambda partition, id: None
+    )
+    present = []
+    for found in located:
+        operator = AddressSpec(found.partition, "operator", "operator")
+        with suppress(ChainError):  # no key is configured for the environment
+            if found.record.address == chain.derive(operator):
+                present.append(found.record.address)
+    return present
 
 
 @attrs.frozen

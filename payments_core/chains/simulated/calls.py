@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import attrs
 import msgspec
 
-from payments_core.chains.port import ModuleIntent, TransferIntent
+from payments_core.chains.port import Contract, ModuleIntent, SignedTransaction, TransferIntent
+
+NO_TOKEN = "0x0000000000000000000000000000000000000000"
 
 
 @attrs.frozen
@@ -50,3 +54,15 @@ def new_call(
         None if payer == intent.source.address else payer,
         intent.module,
     )
+
+
+def new_nothing(environment_id: str, sender: str, slot: int) -> TransferIntent:
+    """The intent of a transaction that does nothing, for a slot."""
+    itself = Contract("operator", "operator", sender)
+    return TransferIntent(f"nothing/{slot}", environment_id, NO_TOKEN, itself, sender, 0)
+
+
+def sign_call(call: SimulatedCall) -> SignedTransaction:
+    """The bytes of a transaction, and their hash."""
+    raw = msgspec.json.encode(call)
+    return SignedTransaction("0x" + hashlib.sha256(raw).hexdigest(), raw)

@@ -7,13 +7,11 @@ blocks and books are in the modules beside it.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-import msgspec
-
+from payments_core.chains.gas import GasReadings, TransferAction
 from payments_core.chains.port import (
     AddressSpec,
     Block,
@@ -30,7 +28,18 @@ from payments_core.chains.port import (
 from payments_core.chains.role_modules import ModuleState
 from payments_core.chains.simulated import blocks
 from payments_core.chains.simulated.addresses import contract_address, find_payer, is_contract
-from payments_core.chains.simulated.calls import SimulatedCall, decode_call, new_call
+from payments_core.chains.simulated.broadcasts import (
+    INJECTED_FAILURE,
+    decide_broadcast,
+    decide_coins,
+)
+from payments_core.chains.simulated.calls import (
+    SimulatedCall,
+    decode_call,
+    new_call,
+    new_nothing,
+    sign_call,
+)
 from payments_core.chains.simulated.failures import (
     ANY,
     READ_FAILURES,
@@ -38,13 +47,17 @@ from payments_core.chains.simulated.failures import (
     FaultInjection,
     load_armed_failures,
 )
-from payments_core.chains.simulated.modules import decide_step, load_module, module_address
-from payments_core.chains.simulated.nonces import load_final_nonce, load_nonce
+from payments_core.chains.simulated.modules import load_module, module_address
+from payments_core.chains.simulated.nonces import (
+    load_coins,
+    load_final_nonce,
+    load_nonce,
+    sender_reads,
+)
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedChainState,
     SimulatedReorg,
-    SimulatedSender,
     SimulatedTransaction,
 )
 from payments_core.chains.simulated.reorgs import (
@@ -57,12 +70,11 @@ from payments_core.chains.simulated.reorgs import (
 from payments_core.chains.simulated.scans import load_transfers
 from payments_core.chains.simulated.transfers import (
     FAUCET,
-    Movement,
     balance_id,
     include,
     insert_or_replace,
     load_amounts,
-    to_movement,
+    to_stranger_movement,
 )
 from payments_core.clock import HOUR, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -78,8 +90,6 @@ T = TypeVar("T")
 
 _AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 _ATTEMPTS = 100
-NO_TOKEN = "0x0000000000000000000000000000000000000000"
-_INJECTED_FAILURE = "the sandbox makes this call fail"
 
 
 class SimulatedChain:
@@ -100,6 +110,7 @@ class SimulatedChain:
         self._clock = ports.clock
         self._failures = Failures(ports)
         self._state_read = Get(SimulatedChainState, str(chain_id))
+        self._gas = GasReadings[int | None](self._clock.now)
 
     # Methods of the port.
 
@@ -107,7 +118,14 @@ class SimulatedChain:
         return contract_address(spec)
 
     def heads(self) -> Heads:
-        found = self._read_or_fail("heads", self._load_heads, self._state_read)
+        senders = self._gas.choose_due()
+
+        def load(snapshot: Snapshot) -> tuple[Heads | None, Mapping[str, int | None]]:
+            return self._load_heads(snapshot), load_coins(snapshot, self.chain_id, senders)
+
+        reads = sender_reads(self.chain_id, senders)
+        found, coins = self._read_or_fail("heads", load, self._state_read, *reads)
+        self._gas.keep(coins)
         return found or self._translate_errors(lambda: self._begin(self._clock.now()))
 
     def block(self, number: int) -> Block | None:
@@ -176,14 +194,10 @@ class SimulatedChain:
         self, environment_id: str, slot: int, sender: str | None = None
     ) -> SignedTransaction:
         sender = sender or self.derive(AddressSpec(environment_id, "operator", "operator"))
-        operator = Contract("operator", "operator", sender)
-        nothing = TransferIntent(f"nothing/{slot}", environment_id, NO_TOKEN, operator, sender, 0)
-        return self._sign(nothing, sender, slot)
+        return self._sign(new_nothing(environment_id, sender, slot), sender, slot)
 
     def _sign(self, intent: TransferIntent, sender: str, slot: int) -> SignedTransaction:
-        call = new_call(self.chain_id, intent, sender, slot, self.find_payer(intent))
-        raw = msgspec.json.encode(call)
-        return SignedTransaction("0x" + hashlib.sha256(raw).hexdigest(), raw)
+        return sign_call(new_call(self.chain_id, intent, sender, slot, self.find_payer(intent)))
 
     def find_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> str:
         return module_address(environment_id, avatar, tokens)
@@ -217,6 +231,15 @@ class SimulatedChain:
         if trouble is not None:
             raise ChainUnavailable(trouble)
 
+    def follow_senders(self, senders: Collection[str]) -> None:
+        self._gas.follow(senders)
+
+    def count_affordable(self, sender: str, action: TransferAction) -> int | None:
+        return self._gas.find(sender)
+
+    def list_affordable(self) -> Mapping[str, int]:
+        return {one: it for one, it in self._gas.list_recent().items() if it is not None}
+
     # The sandbox's controls, which ordered failures do not affect. They raise the storage's errors:
     # Unavailable, StorageError.
 
@@ -241,6 +264,12 @@ class SimulatedChain:
         """The transaction, or None if it is not in the chain."""
         return self._read_storage(lambda snapshot: self._load_view(snapshot, hash))
 
+    def set_coins(self, environment_id: str, transactions: int | None) -> None:
+        """Give an environment's operator coins for so many transactions, or for any number."""
+        operator = self.derive(AddressSpec(environment_id, "operator", "operator"))
+        sender_id = f"{self.chain_id}:{operator}"
+        self._commit_storage(lambda tx, id_sequence: decide_coins(tx, sender_id, transactions))
+
     def mine(self, count: int) -> Heads:
         """Add blocks at once."""
 
@@ -260,26 +289,16 @@ class SimulatedChain:
         *,
         reverts: bool = False,
     ) -> str:
-        """A stranger's transfer, once for each `name`, in a block when it returns: not final.
-
-        Without a `source` the tokens are new. If the source lacks them, or with `reverts`, it
-        fails on the chain. Returns the hash.
-        """
-        hash = "0x" + hashlib.sha256(f"{self.chain_id}/{name}".encode()).hexdigest()
-        movement = Movement(
-            hash=hash,
-            token_address=token_address,
-            source=FAUCET if source is None else source,
-            recipient=recipient,
-            amount_atomic=amount_atomic,
-            reverts=reverts,
+        """See SandboxChain: in a block when it returns, and not final."""
+        movement = to_stranger_movement(
+            self.chain_id, token_address, source, recipient, amount_atomic, name, reverts
         )
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[str]:
-            state = self._lock_state(tx)
-            if self._lock_transaction(tx, hash) is not None:
-                return Decision(hash)
-            return Decision(hash).merge(include(tx, state, movement, self._clock.now()))
+            state, done = self._lock_state(tx), Decision(movement.hash)
+            if self._lock_transaction(tx, movement.hash) is not None:
+                return done
+            return done.merge(include(tx, state, movement, self._clock.now()))
 
         return self._commit_storage(decide)
 
@@ -312,29 +331,10 @@ class SimulatedChain:
     ) -> Decision[str | None]:
         """Why it is refused, or None. Locks: failures, chain, sender, transaction, balances."""
         faults = FaultInjection(tx, id_sequence, "chain", self.chain_id)
-        outcome: Decision[str | None] = Decision(None)
         if faults.take(ANY, "broadcast"):
-            return evolve(outcome, result=_INJECTED_FAILURE).merge(faults.as_decision())
+            return Decision[str | None](INJECTED_FAILURE).merge(faults.as_decision())
         state = self._lock_state(tx)
-        sender_id = f"{self.chain_id}:{call.sender}"
-        sender = tx.get(SimulatedSender, sender_id, for_update=True)
-        next_slot = sender.next_slot if sender else 0
-        if self._lock_transaction(tx, hash) is None:
-            if call.slot != next_slot:
-                return evolve(
-                    outcome, result=f"slot {call.slot} is not the next slot of the sender"
-                )
-            done: Decision[bool] = Decision(True)
-            reverts = faults.take("transfer")
-            if call.module is not None and not reverts:
-                done = decide_step(tx, self.chain_id, call.module, hash)
-            movement = to_movement(call, hash, reverts=reverts or not done.result)
-            used = evolve(sender or SimulatedSender(id=sender_id), next_slot=next_slot + 1)
-            included = include(tx, state, movement, self._clock.now())
-            outcome = outcome.merge(included, insert_or_replace(used), done)
-        if faults.take("lost_answer"):
-            outcome = evolve(outcome, result=_INJECTED_FAILURE)
-        return outcome.merge(faults.as_decision())
+        return decide_broadcast(tx, state, faults, hash, call, self._clock.now())
 
     def _decide_reorg(
         self, end: Tail, name: str, reinclude: bool, tx: Transaction, id_sequence: IdSequence
@@ -398,7 +398,7 @@ class SimulatedChain:
         if armed and self._translate_errors(
             lambda: self._failures.take("chain", wanted, self.chain_id)
         ):
-            raise ChainUnavailable(_INJECTED_FAILURE)
+            raise ChainUnavailable(INJECTED_FAILURE)
         return answer
 
     def _read(self, load: Callable[[Snapshot], T]) -> T:

@@ -100,11 +100,15 @@ class SimulatedTransaction(Record):
 
 @attrs.frozen(kw_only=True, slots=False)
 class SimulatedSender(Record):
-    """The next slot (nonce) of a sender; the id is `chainId:address`."""
+    """The next slot (nonce) of a sender; the id is `chainId:address`.
 
-    collection: ClassVar[Collection] = Collection("simulated_senders")
+    `coins` are for how many more transactions it has coins of the chain; None: for any number.
+    """
+
+    collection: ClassVar[Collection] = Collection("simulated_senders", schema=2)
 
     next_slot: int = 0
+    coins: int | None = None
 
 
 @attrs.frozen(kw_only=True, slots=False)

@@ -98,7 +98,7 @@ def _move_transactions(seen: Tail, block_number: int, at: Instant) -> Decision[N
 
 
 def _rewind_nonces(tx: Transaction, state: SimulatedChainState, seen: Tail) -> Decision[None]:
-    """Each sender continues with the first slot that was dropped."""
+    """Each sender continues with the first slot that was dropped, and has the coins again."""
     first: dict[str, int] = {}
     for row in seen.rows:
         if row.sender is not None and row.slot is not None:
@@ -107,7 +107,8 @@ def _rewind_nonces(tx: Transaction, state: SimulatedChainState, seen: Tail) -> D
     for address, slot in sorted(first.items()):
         sender = tx.get(SimulatedSender, f"{state.id}:{address}", for_update=True)
         assert sender is not None
-        senders.append(evolve(sender, next_slot=slot))
+        coins = None if sender.coins is None else sender.coins + sender.next_slot - slot
+        senders.append(evolve(sender, next_slot=slot, coins=coins))
     return Decision(None, replaces=tuple(senders))
 
 

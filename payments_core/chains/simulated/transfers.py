@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -77,6 +78,26 @@ def to_movement(call: SimulatedCall, hash: str, *, reverts: bool) -> Movement:
         reverts=reverts,
         sender=call.sender,
         slot=call.slot,
+    )
+
+
+def to_stranger_movement(
+    chain_id: int,
+    token_address: str,
+    source: str | None,
+    recipient: str,
+    amount_atomic: int,
+    name: str,
+    reverts: bool,
+) -> Movement:
+    """A stranger's transfer, whose hash is made of its name."""
+    return Movement(
+        hash="0x" + hashlib.sha256(f"{chain_id}/{name}".encode()).hexdigest(),
+        token_address=token_address,
+        source=FAUCET if source is None else source,
+        recipient=recipient,
+        amount_atomic=amount_atomic,
+        reverts=reverts,
     )
 
 

@@ -108,8 +108,8 @@ class Settlements:
             try:
                 case = self._load(authority, request)
                 wallet = self._find_signer(authority.partition, case, request)
-                reading = self._vaults.read_balance(
-                    authority.partition, case.vault, case.payment.asset
+                reading = self._vaults.read_balance_to_spend(
+                    authority.partition, case.vault, case.payment.asset, "fund"
                 )
             except PaymentsError:
                 # a retry finds its own quote used: it still gets the answer

@@ -136,7 +136,9 @@ class Funding:
             return payment, option, vault
 
         payment, option, vault = self._storage.read(authority.partition, load)
-        reading = self._vaults.read_balance(authority.partition, vault, payment.asset)
+        reading = self._vaults.read_balance_to_spend(
+            authority.partition, vault, payment.asset, "fund"
+        )
         assert option.funding_operation_id is not None
         reads = (
             Get(Payment, payment.id, "exclusive"),

@@ -210,11 +210,13 @@ class Refunds:
         """The recipient's vault, if it pays. Raises DependencyFailed."""
         account_id = payment.destination.account_id
         if payment.status not in plans.FUNDS_PAID_OUT or account_id is None:
+            self._vaults.require_gas(authority.partition, payment.chain_id, "pay")
             return None
         vault = self._storage.read(
             authority.partition, lambda snapshot: load_vault(snapshot, account_id, payment.asset)
         )
-        return self._vaults.read_balance(authority.partition, vault, payment.asset)
+        # What its escrow still has may go back too, and that is the cheapest kind of transfer.
+        return self._vaults.read_balance_to_spend(authority.partition, vault, payment.asset, "pay")
 
     def _decide(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ from payments_core.chains.evm.transactions import (
     attach_signature,
     signing_hash,
 )
+from payments_core.chains.gas import TransferAction
 from payments_core.chains.port import (
     ChainUnavailable,
     Heads,
@@ -124,6 +125,13 @@ class AnvilChain(EvmChain):
             calls.set_operator(environment_id, operator, allowed=True),
         )
         self._opened[environment_id] = before
+
+    def count_affordable(self, sender: str, action: TransferAction) -> None:
+        """See ReportsGas: not known. Each operator is given ether before its first transaction."""
+
+    def list_affordable(self) -> Mapping[str, int]:
+        """See ReportsGas."""
+        return {}
 
     # Its life beside a sandbox.
 

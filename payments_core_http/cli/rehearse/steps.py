@@ -138,8 +138,9 @@ def create_payment(stage: Stage) -> Hashes:
 
 def pay(stage: Stage) -> Hashes:
     """The wallet pays the escrow, as any payer's wallet does."""
-    payment = _read_payment(stage)
-    if "pay" not in stage.rehearsal.signed and payment.status != "awaiting_payment":
+    payment, signed = _read_payment(stage), stage.rehearsal.signed.get("pay")
+    is_sent = signed is not None and stage.payer.chain.transaction(signed.hash) is not None
+    if payment.status != "awaiting_payment" and not is_sent:
         raise StepFailed(
             f"the Payment is {payment.status}, and nothing was paid: remove {stage.path} to begin "
             "a new rehearsal"

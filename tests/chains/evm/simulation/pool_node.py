@@ -102,6 +102,9 @@ class PoolNode:
     def eth_getCode(self, *_: Any) -> str:
         return "0x01"
 
+    def eth_getBalance(self, address: str, tag: str) -> str:
+        return hex(self._require_block(tag).state.gas_money.get(address, 0))
+
     def eth_estimateGas(self, call: Any) -> str:
         return hex(100_000)
 
@@ -271,6 +274,8 @@ def _lie(method: str, result: Any) -> Any:
         return f"0x{int(result, 16) * 2 + 10**12:064x}"
     if method == "eth_getTransactionCount":
         return hex(int(result, 16) + 5)
+    if method == "eth_getBalance":
+        return "0x0"
     if method == "eth_feeHistory":
         return {"baseFeePerGas": [hex(10**15)]}
     return result

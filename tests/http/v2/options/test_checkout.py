@@ -219,6 +219,26 @@ def test_a_wrong_authorize_body_changes_nothing(
     assert checkout.authorize(payment, option).status == 200
 
 
+def test_an_operator_without_coins_is_a_failed_dependency_with_its_reason(
+    checkout: Checkout,
+) -> None:
+    payment = checkout.create().json
+    option = checkout.option(payment)
+    chain: Any = checkout.api.service.chains[8453]
+    chain.set_coins(checkout.api.partition, 0)
+    before = checkout.read(payment["id"])
+    seen = checkout.authorize(payment, option)
+    error = seen.json["error"]
+    assert (seen.status, error["code"]) == (424, "dependency_failed")
+    assert error["details"]["reason"] == "operator_out_of_gas"
+    assert error["details"]["retryable"] is True
+    assert error["message"].startswith("The operator of this environment has too few coins")
+    assert checkout.read(payment["id"]) == before
+    chain.set_coins(checkout.api.partition, 9)
+    checkout.advance(10)
+    assert checkout.authorize(payment, option).status == 200
+
+
 def test_five_faults_of_a_body_are_named_by_five_paths(checkout: Checkout) -> None:
     payment = checkout.create().json
     option = checkout.option(payment)
