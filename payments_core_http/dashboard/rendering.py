@@ -257,7 +257,9 @@ def _write_code(text: str, url: str | None) -> markupsafe.Markup:
     code = markupsafe.Markup('<code translate="no">{}</code>').format(text)
     if url is None:
         return code
-    return markupsafe.Markup('<a href="{}" rel="noreferrer noopener">{}</a>').format(url, code)
+    return markupsafe.Markup(
+        '<a class="explorer" href="{}" rel="noreferrer noopener">{}</a>'
+    ).format(url, code)
 
 
 def _make_templates() -> jinja2.Environment:

@@ -355,4 +355,4 @@ def _describe_progress(
     left = language.translate(
         "accepted in about %(minutes)s min", minutes=language.format_number(minutes)
     )
-    return f"{said}, {left}"
+    return f"{said} · {left}"

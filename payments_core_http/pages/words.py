@@ -60,8 +60,8 @@ STAGE_WORDS: Mapping[Stage, Words] = {
         "wait",
         N_("Your payment is being confirmed"),
         N_(
-            "The network has it, or is about to. It counts once the network cannot undo it."
-            " Do not send it again."
+            "The network has it, or is about to. It counts once it is confirmed. Do not send it"
+            " again."
         ),
     ),
     "received": Words(
@@ -154,8 +154,8 @@ PART_PROCESSING_WORDS = Words(
     "warn",
     N_("A part of the payment is being confirmed"),
     N_(
-        "Your transfer was less than the amount. It counts once the network cannot undo it."
-        " %(due)s is still due."
+        "Your transfer was less than the amount. It counts once it is confirmed. %(due)s is still"
+        " due."
     ),
 )
 """For the stage `processing` if the amount in transit is too small."""
@@ -164,9 +164,8 @@ LATE_PROCESSING_WORDS = Words(
     "warn",
     N_("A late transfer is being confirmed"),
     N_(
-        "A transfer has arrived after the payment had ended. It counts once the network cannot"
-        " undo it; then the merchant decides whether to accept it or to send it back. Do not send"
-        " it again."
+        "A transfer has arrived after the payment had ended. Once it is confirmed, the merchant"
+        " decides whether to accept it or to send it back. Do not send it again."
     ),
 )
 """For a Payment that ended with nothing received, if a transfer is still in transit."""

@@ -82,6 +82,17 @@ class TestEveryPage:
         require_accessible(page, *WIDTHS)
         assert drop_expected(said) == []
 
+    def test_a_payment_with_links_to_the_explorer(
+        self, dashboard: ServedDashboard, page: Page
+    ) -> None:
+        dashboard.console.declare_network("testnet")
+        try:
+            page.goto(dashboard.url + dashboard.paid)
+            assert page.locator(".explorer").count() > 3
+            require_accessible(page, *WIDTHS)
+        finally:
+            dashboard.console.declare_network("simulated")
+
     def test_the_log_in_and_what_it_refuses(
         self, dashboard: ServedDashboard, visitor: Page
     ) -> None:

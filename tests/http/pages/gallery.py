@@ -27,7 +27,10 @@ TELEPHONE = {"width": 390, "height": 700}
 
 
 PANEL = "sandbox"
-SCREENS = {PANEL: lambda: make_page(checkout=Checkout(MemoryStorage()))}
+SCREENS = {
+    PANEL: lambda: make_page(checkout=Checkout(MemoryStorage())),
+    "testnet": lambda: make_page(checkout=Checkout(MemoryStorage()).declare_network("testnet")),
+}
 """Pictures of a state that another picture shows as well."""
 
 PICTURES = (*SCENES, *SCREENS)
