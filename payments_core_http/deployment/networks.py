@@ -92,7 +92,23 @@ def _find_chain_faults(configuration: Configuration, networks: Networks) -> list
             faults.append(FieldError(f"chains.{number}", message))
         elif network is not None and not network.is_testnet and configuration.simulated_chains:
             faults.append(FieldError(f"chains.{number}", REAL_BESIDE_SIMULATED))
-    return faults
+    return [*faults, *_find_generation_faults(configuration)]
+
+
+def _find_generation_faults(configuration: Configuration) -> list[FieldError]:
+    """Chains of our contracts whose generation is not that of the first one."""
+    generations = {
+        number: chain.settings.get("generation", "2")
+        for number, chain in configuration.chains.items()
+        if "admin" in chain.settings
+    }
+    first, required = next(iter(generations.items()), ("", ""))
+    message = f"must be that of chains.{first}, {required}: an account has one address on all"
+    return [
+        FieldError(f"chains.{number}.settings.generation", message)
+        for number, generation in generations.items()
+        if generation != required
+    ]
 
 
 class _BadTable(Exception):

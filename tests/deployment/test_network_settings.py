@@ -148,6 +148,25 @@ def test_production_refuses_a_testnet(tmp_path: Path) -> None:
     assert 84532 in configured(tmp_path, "", c84532="evm+https://node.example")
 
 
+def test_all_chains_have_contracts_of_one_generation(tmp_path: Path) -> None:
+    node = "evm+https://node.example"
+
+    def give(*generations: str) -> str:
+        return "\n".join(
+            f'[chains.{number}.settings]\nadmin = "{EURC}"\n{generation}'
+            for number, generation in zip((8453, 137), generations, strict=True)
+        )
+
+    first, second = 'generation = "1"', 'generation = "2"'
+    for one, other in ((first, first), (second, ""), ("", "")):
+        configured(tmp_path, give(one, other), c8453=node, c137=node)
+    (fault,) = faults_of(tmp_path, give(first, ""), c8453=node, c137=node)
+    assert fault == (
+        "chains.137.settings.generation must be that of chains.8453, 1: an account has one address "
+        "on all"
+    )
+
+
 def test_a_testnet_may_be_beside_simulated_chains_and_real_money_not(tmp_path: Path) -> None:
     simulated = "simulated_chains = true\n"
     for number in (84532, 8453):

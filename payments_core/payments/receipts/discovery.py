@@ -117,12 +117,14 @@ class ReceiptDiscovery:
         coin is as good as a stranger's.
         """
         by_recipient: dict[str, dict[str, Block]] = defaultdict(dict)
-        coin_logs = {one.transaction_hash for one in transfers if is_coin_log(one)}
+        coin_logs: dict[str, set[str]] = defaultdict(set)
         for transfer in transfers:
             by_recipient[transfer.recipient][transfer.transaction_hash] = transfer.block
+            if is_coin_log(transfer):
+                coin_logs[transfer.recipient].add(transfer.transaction_hash)
         for escrow in self._find_escrows(by_recipient):
             hashes = by_recipient[escrow.address]
-            ours = find_own_hashes(self._storage, hashes) - coin_logs
+            ours = find_own_hashes(self._storage, hashes) - coin_logs[escrow.address]
             for hash, block in sorted(hashes.items()):
                 with leave_out_damaged(f"transaction {hash}", escrow.partition):
                     self._track(
