@@ -36,7 +36,12 @@ from payments_core.payments.record import OFFRAMP_OWNER, Payment
 from payments_core.payments.refunds import lifecycle, plans
 from payments_core.payments.refunds.plans import Refundable, RefundLeg
 from payments_core.payments.refunds.record import Purpose, Refund
-from payments_core.payments.refunds.waiting import SEND_REFUND, choose_acceptance, find_awaited
+from payments_core.payments.refunds.waiting import (
+    SEND_REFUND,
+    choose_acceptance,
+    find_awaited,
+    needs_final_release,
+)
 from payments_core.payments.sends import load_vault
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_standard_key
@@ -314,7 +319,7 @@ def start_refunds(
             recipient=leg.to,
             amount=leg.amount_atomic,
             now=now,
-            funded_by=payment.release_id if leg.from_offramp_atomic else None,
+            funded_by=payment.release_id if needs_final_release(payment, leg) else None,
         )
         draft = _draft_refund(refund_id, payment, leg, outgoing, purpose, now=now)
         draft = evolve(

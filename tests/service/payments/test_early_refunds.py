@@ -161,3 +161,31 @@ def test_what_arrives_in_another_token_is_misdirected_when_it_is_final() -> None
     assert "misdirected" not in shop.now(payment).labels
     shop.advance(LOOK_S)
     assert "misdirected" in shop.now(payment).labels
+
+
+def test_a_vault_refunds_only_while_the_release_is_final() -> None:
+    """A release that fails when it is sent again leaves the same money in escrow."""
+    shop = Shop()
+    shop.fund("100.00", shop.merchant)
+    payment = shop.payment("5.00")
+    shop.pay(payment, "5.00")
+    shop.run()
+    shop.advance(1)
+    refund = shop.refund(payment)
+    shop.reorg(2)
+    assert shop.now(payment).status == "succeeded"
+    shop.fail("transfer")  # of the release, which is sent again
+    shop.finish()
+    assert shop.now(payment).books.escrow == atomic("5")
+    assert (now(shop, refund).status, now(shop, refund).failure) == ("failed", "funds_reorged")
+    assert shop.held(shop.merchant) == (atomic("100"), 0, atomic("100"))
+
+
+def test_a_simulated_chain_has_safe_blocks() -> None:
+    shop = Shop(Acceptance("safe", up_to="10.00"), ANY)
+    payment = shop.payment("5.00")
+    shop.pay(payment, "5.00")
+    shop.advance(1)
+    assert shop.now(payment).status == "processing"
+    shop.advance(1)
+    assert shop.now(payment).status == "executing"
