@@ -39,7 +39,6 @@ from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core.payments.refunds.waiting import (
     SEND_REFUND,
     choose_acceptance,
-    find_awaited,
     needs_final_release,
 )
 from payments_core.payments.sends import load_vault
@@ -303,7 +302,6 @@ def start_refunds(
         raise ResourceConflict(
             f"At most {MAX_PENDING_REFUNDS} refunds of a Payment may be pending."
         )
-    awaited = find_awaited(tx, payment)
     refunds: list[Refund] = []
     decision = _reserve_from_recipient(tx, payment, legs, reading, rule, now=now)
     for leg in legs:
@@ -326,11 +324,11 @@ def start_refunds(
             draft,
             reason=reason,
             vault_id=reading.vault.id if leg.from_recipient_atomic and reading else None,
-            waits_for=awaited,
+            waits_for=payment.unsettled,
             early_acceptance=choose_acceptance(payment) if source == payment.escrow else None,
         )
         made = lifecycle.create(draft, payment)
-        jobs = () if awaited else (send_job(SEND_REFUND, partition, outgoing, now),)
+        jobs = () if payment.unsettled else (send_job(SEND_REFUND, partition, outgoing, now),)
         refunds.append(made.record)
         queued = Decision(None, inserts=(outgoing,), jobs=jobs)
         decision = decision.merge(made.as_decision(), queued)

@@ -5,11 +5,12 @@ transfer the escrow is empty, and the release moves nothing. A refund may not. T
 other transfers, of another sender, or one that arrives later, and the recipient's vault holds other
 money in any case: a refund would pay with that, and what it returns could still be undone.
 
-So a refund waits for all transactions that its Payment has counted and that may still be undone,
-with its amount set aside. Each look that ends the following of one of them ends the wait for it. If
-a reorg undoes one of them, the refund ends, and the partner decides again. A refund from the
-recipient's vault is not signed before the release is final, either (`funded_by`): one that failed
-when it was sent again would leave the same money in escrow, to be refunded once more.
+So a refund waits for all transactions that are `unsettled` when it is requested: the Payment has
+counted them, and they may still be undone. Its amount is set aside meanwhile. Each look that ends
+the following of one of them ends the wait for it. If a reorg undoes one of them, the refund ends,
+and the partner decides again. A refund from the recipient's vault is not signed before the release
+is final, either (`funded_by`): one that failed when it was sent again would leave the same money in
+escrow, to be refunded once more.
 """
 
 from __future__ import annotations
@@ -19,44 +20,14 @@ from payments_core.chains.outbox.record import sender_lane
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob
 from payments_core.engine.step import Step
-from payments_core.errors import ResourceConflict
 from payments_core.evolve import evolve
-from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.plans import RefundLeg
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.refunds.withdrawal import withdraw_unsigned_refunds
-from payments_core.storage.port import Position, Transaction
+from payments_core.storage.port import Transaction
 
 SEND_REFUND = "refunds.send"
-
-MAX_AWAITED = 200
-"""The maximum number of transactions that a refund waits for; a record must stay small."""
-
-
-def find_awaited(tx: Transaction, payment: Payment) -> tuple[str, ...]:
-    """The hashes of the transactions that a refund of a locked Payment must wait for.
-
-    Raises ResourceConflict if there are too many.
-    """
-    if payment.early_acceptance is None:  # what counts is final
-        return ()
-    awaited: list[str] = []
-    after: Position | None = None
-    while True:
-        page = tx.find(TrackedTransaction, "by_payment", (payment.id,), after=after, limit=100)
-        awaited += [
-            one.transaction_hash
-            for one in page.records
-            if one.watched and one.receipt_ids and one.chain_id == payment.chain_id
-        ]
-        if len(awaited) > MAX_AWAITED:
-            raise ResourceConflict(
-                f"More than {MAX_AWAITED} transfers to the Payment are not final yet."
-            )
-        after = page.next
-        if after is None:
-            return tuple(awaited)
 
 
 def choose_acceptance(payment: Payment) -> Acceptance | None:
