@@ -218,7 +218,7 @@ sbom: $(READY) ## Write the bill of materials (CycloneDX) and the licences into 
 
 # The defaults are in the program: a variable that is not given is not passed on.
 .PHONY: soak
-soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOBS= ONLY= PART=banks|misdirected|values
+soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOBS= ONLY= PART=banks|misdirected|values|early
 	@$(PY) -m tests.service.model.soak \
 		$(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY)) $(if $(PART),--part $(PART))

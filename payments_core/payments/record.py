@@ -209,13 +209,13 @@ class Payment(Record):
     transfer to the off-ramp address. `refunding` holds the ids of refunds that are not final.
     `tolerance_bps`, `fee_bps` and `confirmations` are frozen at creation; a block is final for this
     Payment only with `confirmations` blocks on top of it, and if it is final for the chain, or
-    accepted by `early_acceptance`, the row of the network's policy for its amount.
-    `reconciliation_note` is the partner's note on the decision in `reconciliation`; `notes` are
-    those of the newest decisions. `link_code` is sealed to the Payment's id; a send has none.
-    `created_by` says who wrote `reference` and `description`; it is None for Payments older than
-    the field. A Payment with a `route` is released to a router, which pays the `destination` in
-    another asset. `quote_id` is that of the quote that it carries out. `misdirected` counts the
-    receipts at the escrow that do not count.
+    accepted by `early_acceptance`, the network's row for its amount; `unsettled` has the hashes of
+    transactions that count by that row only. `reconciliation_note` is the partner's note on the
+    decision in `reconciliation`; `notes` are those of the newest decisions. `link_code` is sealed
+    to the Payment's id; a send has none. `created_by` says who wrote `reference` and `description`;
+    it is None for Payments older than the field. A Payment with a `route` is released to a router,
+    which pays the `destination` in another asset. `quote_id` is that of the quote that it carries
+    out. `misdirected` counts the receipts at the escrow that do not count.
 
     >>> paid = shop.payments.read(paid.id).payment
     >>> paid
@@ -248,7 +248,7 @@ class Payment(Record):
             Index("by_session", key=("session_id",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
-        schema=8,
+        schema=9,
         upgrades={5: join_option_ids, 7: pin_tokens},
     )
 
@@ -275,6 +275,7 @@ class Payment(Record):
     tolerance_bps: int = 0
     confirmations: int = 0
     early_acceptance: Acceptance | None = None
+    unsettled: tuple[str, ...] = ()
     source: Source | None = None
     destination: Destination
     escrow_address: str | None

@@ -168,8 +168,8 @@ class ReleaseOwner:
     ) -> Decision[None]:
         """The recipient does not have the funds: the partner may send them again.
 
-        A payout continues, since nothing stops it; the off-ramp address is short then. Its refunds
-        from there are withdrawn, while they are not signed.
+        A payout continues, since nothing stops it; the off-ramp address is short then. Refunds from
+        there, or from the recipient's vault, are withdrawn, while they are not signed.
         """
         payment = lock_payment(tx, outgoing.owner_id)
         if payment.release_id == outgoing.id and _has_funded_payout(payment):
@@ -182,7 +182,7 @@ class ReleaseOwner:
             if payment.route is None:
                 return Decision(None)
             return routing.undo_hand_over(payment, reason, now=now).as_decision()
-        return reverse_release(payment, reason, now=now).as_decision()
+        return withdraw_unfunded_refunds(tx, reverse_release(payment, reason, now=now), now=now)
 
 
 def _complete(tx: Transaction, payment: Payment, *, now: Instant) -> Decision[None]:

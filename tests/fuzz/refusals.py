@@ -101,7 +101,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (
         "createRefund|returnDeposit|reconcilePayment",
         "destination",
-        "must not be (the recipient's own|an) address.*",
+        "must not be (the recipient's own|an) address.*|must not be the account's own vault",
     ): "Whose address it is decides, which no document knows.",
     ("createWalletChallenge", "chainId", "is for EVM wallets only"): OF_OTHERS,
     (".*", "(.*[.])?(address|payerAddress|destination)", "must not be the contract of a token"): (

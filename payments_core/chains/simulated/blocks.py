@@ -19,8 +19,9 @@ from payments_core.storage.port import Transaction
 UNLOGGED_COIN = "native coin without a log"
 """The token of the books for native coin that has come to an address of ours, and has no log."""
 
+SAFE_CONFIRMATIONS = 2
 CONFIRMATIONS = 3
-"""A block is final when this many blocks are on top of it."""
+"""A block is safe, and final, when this many blocks are on top of it."""
 
 COMMIT_MS = 900
 """How long the commit of a transaction may take before readers see its block empty."""
@@ -90,9 +91,10 @@ def add_fork(
 
 
 def heads(state: SimulatedChainState, now: Instant) -> Heads:
-    """The newest block and the newest final one."""
+    """The newest block, the newest final one, and how high the newest safe one is."""
     latest = height(state, now)
-    return Heads(block(state, latest), block(state, max(0, latest - CONFIRMATIONS)))
+    final = block(state, max(0, latest - CONFIRMATIONS))
+    return Heads(block(state, latest), final, max(0, latest - SAFE_CONFIRMATIONS))
 
 
 def block(state: SimulatedChainState, number: int) -> Block:

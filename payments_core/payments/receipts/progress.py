@@ -36,7 +36,10 @@ def find_progress(
 
     `latest_height` is the newest block. A vault's transfer waits for the chain's own finality.
     """
-    waiting = [one for one in receipts if one.status == "observed"]
+    waiting = [
+        one for one in receipts
+        if one.status == "observed" and one.token_address == payment.token_address
+    ]  # fmt: skip
     if not waiting or network is None:
         return None
     receipt = max(waiting, key=lambda one: (one.block_number, one.id))

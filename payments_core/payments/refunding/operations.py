@@ -36,7 +36,11 @@ from payments_core.payments.record import OFFRAMP_OWNER, Payment
 from payments_core.payments.refunds import lifecycle, plans
 from payments_core.payments.refunds.plans import Refundable, RefundLeg
 from payments_core.payments.refunds.record import Purpose, Refund
-from payments_core.payments.refunds.waiting import SEND_REFUND, choose_acceptance, find_awaited
+from payments_core.payments.refunds.waiting import (
+    SEND_REFUND,
+    choose_acceptance,
+    needs_final_release,
+)
 from payments_core.payments.sends import load_vault
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_standard_key
@@ -298,7 +302,6 @@ def start_refunds(
         raise ResourceConflict(
             f"At most {MAX_PENDING_REFUNDS} refunds of a Payment may be pending."
         )
-    awaited = find_awaited(tx, payment)
     refunds: list[Refund] = []
     decision = _reserve_from_recipient(tx, payment, legs, reading, rule, now=now)
     for leg in legs:
@@ -314,18 +317,18 @@ def start_refunds(
             recipient=leg.to,
             amount=leg.amount_atomic,
             now=now,
-            funded_by=payment.release_id if leg.from_offramp_atomic else None,
+            funded_by=payment.release_id if needs_final_release(payment, leg) else None,
         )
         draft = _draft_refund(refund_id, payment, leg, outgoing, purpose, now=now)
         draft = evolve(
             draft,
             reason=reason,
             vault_id=reading.vault.id if leg.from_recipient_atomic and reading else None,
-            waits_for=awaited,
+            waits_for=payment.unsettled,
             early_acceptance=choose_acceptance(payment) if source == payment.escrow else None,
         )
         made = lifecycle.create(draft, payment)
-        jobs = () if awaited else (send_job(SEND_REFUND, partition, outgoing, now),)
+        jobs = () if payment.unsettled else (send_job(SEND_REFUND, partition, outgoing, now),)
         refunds.append(made.record)
         queued = Decision(None, inserts=(outgoing,), jobs=jobs)
         decision = decision.merge(made.as_decision(), queued)

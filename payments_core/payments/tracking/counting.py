@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from payments_core.chains.judge import ExpectedTransfer
@@ -80,6 +82,20 @@ def apply_receipts(case: Case, evaluation: Evaluation) -> ReceiptEffects:
     after, unfunded = withdraw_unfunded(case.tx, case.receipts, marked)
     step = follow_receipts(step, case.receipts, after, now=now)
     return ReceiptEffects(step, after, stopped.merge(unfunded))
+
+
+def note_unsettled(
+    payment: Payment, case: Case, receipts: Sequence[Receipt], *, is_followed: bool
+) -> Step[Payment]:
+    """The Payment, which lists the transaction as long as it counts and may be undone."""
+    if payment.early_acceptance is None or case.tracked.is_ours:  # what counts is final
+        return Step(payment)
+    hash = case.tracked.transaction_hash
+    counts = any(receipt.status == "verified" for receipt in receipts)
+    if (hash in payment.unsettled) == (counts and is_followed):
+        return Step(payment)
+    others = tuple(other for other in payment.unsettled if other != hash)
+    return Step(evolve(payment, unsettled=(*others, hash) if counts and is_followed else others))
 
 
 def _reverse_receipt(

@@ -48,6 +48,9 @@ from payments_core.payments.tracking.observation import apply_observation
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 from payments_core.storage.reads import Get
 
+MAX_UNSETTLED = 100
+"""The number of transactions that a Payment counts before they are final; dust fills no record."""
+
 LOST_AFTER_FAILURES = 3
 """After this many checks without an answer, the state of a sent transfer is `unknown`."""
 
@@ -236,7 +239,10 @@ class ReceiptJobs:
         final_height = heads.final.number
         is_strangers = not tracked.is_ours and tracked.chain_id == payment.chain_id
         if is_strangers:
-            heads = apply_acceptance(heads, payment.early_acceptance, payment.confirmations)
+            known = payment.unsettled
+            has_room = tracked.transaction_hash in known or len(known) < MAX_UNSETTLED
+            early = payment.early_acceptance if has_room else None
+            heads = apply_acceptance(heads, early, payment.confirmations)
         network = self._networks.get(tracked.chain_id)
         view = views[tracked.transaction_hash]
         observed = ObservedTransaction(view, heads, network, final_height)

@@ -117,7 +117,7 @@ from payments_core.payments.tracking.attribution import (
     update_public_option,
 )
 from payments_core.payments.tracking.case import Case, Observation, lock_attempt, lock_row
-from payments_core.payments.tracking.counting import apply_receipts, weigh
+from payments_core.payments.tracking.counting import apply_receipts, note_unsettled, weigh
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
 
@@ -160,6 +160,7 @@ def apply_observation(
     if ends or observation.observed.view is None or live is not None:
         step = step.then(payments.end_attempt, tracked.id, now=now, reason="reorged")
     next_run_at = _next_check_at(observation, ends=ends, now=now)  # 8. When to look again.
+    step = step.then(note_unsettled, case, counted.receipts, is_followed=next_run_at is not None)
     noted = _update_tracked(
         tracked,
         counted.receipts,

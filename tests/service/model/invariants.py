@@ -130,12 +130,12 @@ _SENT = ("send", "send_reorged")
 
 
 def nothing_is_below_zero(world: ModelWorld, index: Index, commit: Commit) -> Wrong:
-    """No account but the payer's is overdrawn, unless the chain undid what was final."""
+    """No account but the payer's is overdrawn, unless the chain undid what counted."""
     for payment in _payments(world, commit):
         books = payment.books
         ours = (getattr(books, name) for name in JOURNAL_ACCOUNTS if name != "payer")
         short = min(*ours, payment.received_atomic)
-        if short < 0 and payment.chain_id not in world.reorged_deeply:
+        if short < 0 and not world.is_shaken(payment):
             yield f"{payment.id} has {books}"
 
 
@@ -143,7 +143,7 @@ def no_refund_exceeds_what_is_there(world: ModelWorld, index: Index, commit: Com
     """All refunds under way together take no more than the books have."""
     for payment in _payments(world, commit):
         live = [r for r in index.refunds[payment.id].values() if r.status in LIVE_REFUND]
-        if not live or payment.chain_id in world.reorged_deeply:
+        if not live or world.is_shaken(payment):
             continue
         books = payment.books
         if sum(r.from_escrow_atomic for r in live) > books.escrow:

@@ -25,6 +25,7 @@ from tests.service.faults import (
     storage_away,
 )
 from tests.service.model.banking import BANK_HAPPENINGS, BANK_MOVES
+from tests.service.model.early import EARLY_HAPPENINGS
 from tests.service.model.misdirected import send_as_nobody
 from tests.service.model.model_world import (
     ASSETS,
@@ -115,12 +116,7 @@ def reorg(world: ModelWorld, rng: random.Random) -> None:
     depth = rng.randint(1, CONFIRMATIONS)
     if world.may_reorg_deeply and rng.random() < 0.6:
         depth = rng.randint(CONFIRMATIONS + 1, 12)
-    chain_id = _chain(rng)
-    world.reorged.add(chain_id)
-    if depth > CONFIRMATIONS:
-        world.reorged_deeply.add(chain_id)
-    world.tally[f"reorg {'deep' if depth > CONFIRMATIONS else 'shallow'}"] += 1
-    world.sandbox().reorg_chain(world.server, chain_id, depth, reinclude=rng.random() < 0.5)
+    world.reorg(_chain(rng), depth, reinclude=rng.random() < 0.5)
 
 
 def prove_and_reorg(world: ModelWorld, rng: random.Random) -> None:
@@ -412,6 +408,7 @@ HAPPENINGS: tuple[tuple[int, Act], ...] = (
     (8, meanwhile),
     (5, two_callers),
     (3, caller_cut_off),
+    *EARLY_HAPPENINGS,
     *BANK_HAPPENINGS,
 )
 """How often each of them, among all rules."""

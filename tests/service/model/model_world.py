@@ -14,6 +14,7 @@ from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import PolicyTerms, Vault
 from payments_core.chains.port import AddressSpec, Chain
+from payments_core.chains.simulated.blocks import CONFIRMATIONS
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.chains.simulated.failure_records import ArmedFailures
 from payments_core.chains.simulated.failures import Failures
@@ -35,6 +36,7 @@ from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import R
 from payments_core.tenants.authorization import Authority, Requirement
 from tests.service.faults import Crashed, FaultyChain
+from tests.service.model.acceptance import choose_networks
 from tests.service.model.bank import ACCOUNT_NUMBERS, NEW_ACCOUNT, BankLine, ModelBank
 from tests.service.model.mirror import Commit, Gate, Mirror
 from tests.service.world import PAYER_PERMISSIONS, RING, NoTransport, authority_of, once, write
@@ -108,6 +110,7 @@ class Process:
             settings=SETTINGS,
             transport=NoTransport(),
             bank=BankLine(self._world.bank, self.gate),
+            networks=self._world.networks,
         )
         self.worker = self.service.worker("sandbox")
 
@@ -132,6 +135,10 @@ class ModelWorld:
         self.is_weak = id_sequence.random() < 0.4
         self.may_reorg_deeply = id_sequence.random() < 0.4
         self.has_limit = id_sequence.random() < 0.5
+        self.networks = choose_networks(id_sequence, (BASE, ETHEREUM))
+        self.is_forgetful = self.networks is not None and id_sequence.random() < 0.5
+        # What was final is undone only where scans notice it.
+        self.may_reorg_deeply = self.may_reorg_deeply and not self.is_forgetful
         self.storage = MemoryStorage(Weakness(seed=seed) if self.is_weak else None)
         self.mirror = Mirror()
         self.mirror.on_commit.append(partial(watched, self))
@@ -330,6 +337,19 @@ class ModelWorld:
         for process in self.processes:
             process.gate.disarm()
             process.start()
+
+    def reorg(self, chain_id: int, depth: int, *, reinclude: bool) -> None:
+        """The last blocks of a chain replaced."""
+        self.reorged.add(chain_id)
+        if depth > CONFIRMATIONS:
+            self.reorged_deeply.add(chain_id)
+        self.tally[f"reorg {'deep' if depth > CONFIRMATIONS else 'shallow'}"] += 1
+        self.sandbox().reorg_chain(self.server, chain_id, depth, reinclude=reinclude)
+
+    def is_shaken(self, payment: Payment) -> bool:
+        """Whether a reorg may have undone what counted for a Payment."""
+        is_early = payment.early_acceptance is not None
+        return payment.chain_id in (self.reorged if is_early else self.reorged_deeply)
 
     def order_failures(self, operation: str, times: int, chain_id: int | None) -> None:
         """Let the next uses of a chain fail, or of all of them."""

@@ -23,6 +23,8 @@ from payments_core.payments.record import Payment, PurgedPayment
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
+from tests.service.model.acceptance import newest_accepted
+from tests.service.model.early import EARLY_ENDINGS, EARLY_INVARIANTS
 from tests.service.model.index import LIVE_OPERATION, LIVE_REFUND, Wrong, reservations
 from tests.service.model.mirror import Commit
 from tests.service.model.misdirected import (
@@ -163,7 +165,7 @@ def escrows_pay_out_what_is_proven(world: ModelWorld, index: ChainIndex, commit:
     for row in commit.inserted(SimulatedTransaction):
         for log in row.logs:
             payment_id = index.escrows.get(log.sender)
-            if payment_id is None or row.chain_id in world.reorged_deeply:
+            if payment_id is None or world.is_shaken(world.all(Payment)[payment_id]):
                 continue
             payment = world.all(Payment)[payment_id]
             proven = proven_amount(world, payment, row.chain_id, log.token_address)
@@ -187,9 +189,10 @@ def on_ramps_deliver_and_credit_once(world: ModelWorld, index: ChainIndex, commi
 
 
 def verified_is_final(world: ModelWorld, index: ChainIndex, commit: Commit) -> Wrong:
-    """A receipt that counts is a log of the right kind, in a block that is final."""
+    """A receipt that counts is a log of the right kind, in a block that its Payment accepts."""
     for receipt in commit.after(Receipt):
-        if receipt.status == "verified" and receipt.chain_id not in world.reorged_deeply:
+        payment = world.all(Payment)[receipt.payment_id]
+        if receipt.status == "verified" and not world.is_shaken(payment):
             yield from _proof(world, receipt)
 
 
@@ -227,8 +230,8 @@ def _is_live(world: ModelWorld, index: ChainIndex, outgoing_id: str) -> bool:
 def _proof(world: ModelWorld, receipt: Receipt) -> Wrong:
     payment = world.all(Payment)[receipt.payment_id]
     row = on_chain(world, receipt.chain_id, receipt.transaction_hash)
-    if row is None or not _is_final(world, row):
-        yield f"{receipt.id} is verified, and not final on the chain"
+    if row is None or not _is_accepted(world, payment, row):
+        yield f"{receipt.id} is verified, and does not count on the chain"
         return
     if receipt.position >= len(row.logs):
         yield f"{receipt.id} is verified, and its transaction moved nothing"
@@ -241,6 +244,11 @@ def _proof(world: ModelWorld, receipt: Receipt) -> Wrong:
         yield f"{receipt.id} is verified, and lies elsewhere"
 
 
+def _is_accepted(world: ModelWorld, payment: Payment, row: SimulatedTransaction) -> bool:
+    newest = newest_accepted(payment, world.chains[row.chain_id].peek_heads())
+    return row.block_number <= newest or _is_final(world, row)
+
+
 def _is_final(world: ModelWorld, row: SimulatedTransaction) -> bool:
     return row.block_number <= world.chains[row.chain_id].peek_heads().final.number
 
@@ -251,6 +259,7 @@ CHAIN_INVARIANTS: tuple[Callable[[ModelWorld, ChainIndex, Commit], Wrong], ...] 
     bytes_are_stored_before_they_are_sent,
     escrows_pay_out_what_is_proven,
     *MISDIRECTED_INVARIANTS,
+    *EARLY_INVARIANTS,
     *TIME_INVARIANTS,
     only_what_came_back_was_returned,
     on_ramps_deliver_and_credit_once,
@@ -433,6 +442,7 @@ ENDINGS: tuple[Callable[[ModelWorld, ChainIndex], Wrong], ...] = (
     nothing_is_under_way,
     escrows_hold_what_the_books_say,
     *MISDIRECTED_ENDINGS,
+    *EARLY_ENDINGS,
     receipts_are_what_the_chain_shows,
     transfers_to_purged_escrows_raise_alarms,
     deposits_are_what_the_chain_shows,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.service.model.banking import BANK_CALLERS, BANK_HAPPENINGS, undo_what_was_final
+from tests.service.model.early import EARLY_HAPPENINGS
 from tests.service.model.misdirected import RETURNS
 from tests.service.model.mishaps import (
     RULES,
@@ -89,9 +90,30 @@ VALUE_PART: WeightedRules = (
     (2, crash_at_work),
 )
 
+EARLY_PART: WeightedRules = (
+    *EARLY_HAPPENINGS,
+    (6, receive),
+    (3, check_out),
+    (12, pay),
+    (6, refund),
+    (6, reconcile),
+    (3, cancel),
+    (3, fund),
+    (4, reorg),
+    (3, prove_and_reorg),
+    (10, work),
+    (5, work_a_little),
+    (10, advance),
+    (2, work_in_vain),
+    (3, crash_at_work),
+    (2, trouble_at_work),
+    (3, meanwhile),
+)
+
 PARTS: Mapping[str, WeightedRules] = {
     "all": RULES,
     "banks": BANK_RULES,
     "misdirected": MISDIRECTED_RULES,
     "values": VALUE_PART,
+    "early": EARLY_PART,
 }

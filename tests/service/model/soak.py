@@ -5,6 +5,7 @@ make soak STEPS=50000 SEED=7 JOBS=2
 make soak SEED=7 ONLY=3,8,20       these steps of one seed's episode, and its end
 make soak PART=banks               payouts and on-ramps alone, with what goes wrong with them
 make soak PART=misdirected         mostly what arrives and does not count, and its way back
+make soak PART=early               mostly what counts before it is final, and reorgs of that
 make soak PART=values              mostly amounts: part payments, excess, refreshes and refunds
 """
 
@@ -41,11 +42,16 @@ _OF_ALL = (
     *(f"reason {reason}" for reason in ("wrong_chain", "wrong_token", "wrong_amount")),
 )
 _OF_BANKS = ("label returned", "label execution_failed", *ROWS)
+_OF_EARLY = (
+    *(f"early {status} at a reorg" for status in ("processing", "executing", "succeeded")),
+    "alarm of an accepted transfer",
+)
 _OF_RETURNS = ("label misdirected", "done reconcile return_misdirected", "done return_deposit")
 _MUST_BE_REACHED = {
-    "all": (*_OF_ALL, *_OF_BANKS, *_OF_RETURNS),
+    "all": (*_OF_ALL, *_OF_BANKS, *_OF_RETURNS, *_OF_EARLY),
     "banks": _OF_BANKS,
     "misdirected": _OF_RETURNS,
+    "early": _OF_EARLY,
     "values": ("label returned", "label overpaid", "status partially_refunded"),
 }
 """Beside every rule of a part, what a long run that misses it has not looked at."""

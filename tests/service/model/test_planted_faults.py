@@ -9,6 +9,7 @@ from unittest.mock import ANY
 import attrs
 import pytest
 
+from payments_core.acceptance import Acceptance
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults import reservations as reserving
 from payments_core.accounts.vaults.record import Policy
@@ -38,10 +39,13 @@ from payments_core.payments.payouts.jobs import PayoutJobs
 from payments_core.payments.receipts import evaluation as evidence
 from payments_core.payments.receipts.purged_escrows import PurgedEscrows
 from payments_core.payments.record import Payment
+from payments_core.payments.refunding import operations as refunding
 from payments_core.payments.refunding import reconciliation
 from payments_core.payments.refunds import plans
+from payments_core.payments.release import ReleaseOwner
 from payments_core.payments.returns import ReturnJobs
 from payments_core.payments.tracking import counting
+from payments_core.payments.tracking import jobs as tracking
 from payments_core.payments.tracking.case import Case
 from payments_core.storage.memory.transaction import MemoryTransaction
 from tests.service.model.episode import Violation, run
@@ -287,6 +291,35 @@ def any_token_sent_back_counts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ReturnJobs, "note", lenient)
 
 
+def early_transfers_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(outbox, "min", lambda scanned, final: scanned, raising=False)
+
+
+def early_receipts_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(tracking, "min", lambda scanned, final: scanned, raising=False)
+
+
+def refunds_do_not_wait(patch: pytest.MonkeyPatch) -> None:
+    start = refunding.start_refunds
+
+    def hasty(tx: Any, ids: Any, partition: str, payment: Payment, *rest: Any, **more: Any) -> Any:
+        return start(tx, ids, partition, evolve(payment, unsettled=()), *rest, **more)
+
+    patch.setattr(refunding, "start_refunds", hasty)
+    patch.setattr(reconciliation, "start_refunds", hasty)
+    patch.setattr(refunding, "needs_final_release", lambda payment, leg: False)
+
+
+def releases_count_in_any_block(patch: pytest.MonkeyPatch) -> None:
+    find = ReleaseOwner.find_to_watch
+
+    def hasty(owner: Any, record: Any, job: Any) -> Any:
+        known = find(owner, record, job)
+        return known and attrs.evolve(known, early_acceptance=Acceptance("latest"))
+
+    patch.setattr(ReleaseOwner, "find_to_watch", hasty)
+
+
 # Where the search begins: the first seed that finds it. The others come after, in a ring.
 PLANTED: dict[Plant, int] = {
     receipts_count_double: 0,
@@ -324,6 +357,10 @@ PLANTED: dict[Plant, int] = {
     what_came_late_is_in_time: 23,
     refreshed_options_move_the_old_amount: 6,
     any_token_sent_back_counts: 42,
+    early_transfers_are_forgotten: 168,
+    early_receipts_are_forgotten: 3,
+    refunds_do_not_wait: 27,
+    releases_count_in_any_block: 0,
 }
 
 
@@ -338,6 +375,14 @@ OF_RETURNS = (
 OF_VALUES = (refreshed_options_move_the_old_amount, any_token_sent_back_counts)
 """Those that are found sooner where mostly values are played."""
 
+OF_EARLY = (
+    early_transfers_are_forgotten,
+    early_receipts_are_forgotten,
+    refunds_do_not_wait,
+    releases_count_in_any_block,
+)
+"""Those that are found sooner where mostly early acceptance is played."""
+
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
@@ -351,6 +396,8 @@ def test_a_planted_fault_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch)
 def _part_of(plant: Plant) -> str:
     if plant in OF_RETURNS:
         return "misdirected"
+    if plant in OF_EARLY:
+        return "early"
     return "values" if plant in OF_VALUES else "all"
 
 

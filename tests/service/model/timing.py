@@ -28,7 +28,7 @@ def what_came_in_time_is_counted_before_the_end(
     """A Payment ends by time only after everything that the chain has in time was counted."""
     for before, after in commit.replaced(Payment):
         is_end = before.status == "awaiting_payment" and after.status in _ENDS
-        if not is_end or after.chain_id in world.reorged_deeply:
+        if not is_end or world.is_shaken(after):
             continue
         came = sum(amount for at, amount in _paid(world, after) if at <= after.expires_at_ms)
         if came > after.received_atomic:
@@ -57,7 +57,7 @@ def what_came_in_time_is_not_late(world: ModelWorld, index: ChainIndex, commit: 
     for before, after in commit.replaced(Payment):
         if before.status != "expired" or set(after.labels) & {"late"} <= set(before.labels):
             continue
-        if after.chain_id in world.reorged_deeply:
+        if world.is_shaken(after):
             continue
         if not any(at > after.expires_at_ms for at, _ in _paid(world, after)):
             yield f"{after.id} is late, and all that it received came in time"

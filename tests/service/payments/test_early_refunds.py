@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from payments_core.acceptance import Acceptance
-from payments_core.errors import ResourceConflict
 from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.details import PaymentDetails
-from payments_core.payments.refunds import waiting
 from payments_core.payments.refunds.record import Refund
+from payments_core.payments.tracking import jobs
 from tests.service.payments.test_early_acceptance import ANY, Shop
 from tests.service.world import BASE, OTHER_WALLET, WALLET, atomic
 
@@ -126,16 +125,17 @@ def test_a_vault_refunds_a_payment_that_stands() -> None:
     assert shop.held(shop.merchant) == (atomic("100"), 0, atomic("100"))
 
 
-def test_a_refund_waits_for_a_limited_number_of_transfers(
+def test_a_limited_number_of_transfers_counts_before_they_are_final(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(jobs, "MAX_UNSETTLED", 1)
     shop = Shop()
     payment = paid_late(shop)
-    monkeypatch.setattr(waiting, "MAX_AWAITED", 0)
-    with pytest.raises(ResourceConflict, match="not final yet"):
-        shop.refund(payment)
+    shop.pay(payment, "1.00")
+    shop.run()
+    assert (len(shop.now(payment).unsettled), shop.now(payment).received_atomic) == (1, 2_000_000)
     shop.finish()
-    assert not shop.refund(payment).waits_for
+    assert (shop.now(payment).unsettled, shop.now(payment).received_atomic) == ((), 3_000_000)
 
 
 def test_a_second_transfer_does_not_delay_a_refund_that_waits() -> None:
@@ -161,3 +161,31 @@ def test_what_arrives_in_another_token_is_misdirected_when_it_is_final() -> None
     assert "misdirected" not in shop.now(payment).labels
     shop.advance(LOOK_S)
     assert "misdirected" in shop.now(payment).labels
+
+
+def test_a_vault_refunds_only_while_the_release_is_final() -> None:
+    """A release that fails when it is sent again leaves the same money in escrow."""
+    shop = Shop()
+    shop.fund("100.00", shop.merchant)
+    payment = shop.payment("5.00")
+    shop.pay(payment, "5.00")
+    shop.run()
+    shop.advance(1)
+    refund = shop.refund(payment)
+    shop.reorg(2)
+    assert shop.now(payment).status == "succeeded"
+    shop.fail("transfer")  # of the release, which is sent again
+    shop.finish()
+    assert shop.now(payment).books.escrow == atomic("5")
+    assert (now(shop, refund).status, now(shop, refund).failure) == ("failed", "funds_reorged")
+    assert shop.held(shop.merchant) == (atomic("100"), 0, atomic("100"))
+
+
+def test_a_simulated_chain_has_safe_blocks() -> None:
+    shop = Shop(Acceptance("safe", up_to="10.00"), ANY)
+    payment = shop.payment("5.00")
+    shop.pay(payment, "5.00")
+    shop.advance(1)
+    assert shop.now(payment).status == "processing"
+    shop.advance(1)
+    assert shop.now(payment).status == "executing"
