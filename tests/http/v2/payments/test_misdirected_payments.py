@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -53,6 +54,10 @@ def test_native_coin_and_a_foreign_token_are_shown_and_go_back(
     [event] = list_misdirected(checkout, payment)
     assert (event["receiptId"], event["assetSymbol"]) == (receipt["id"], symbol)
     assert (event["tokenAddress"], event["amountAtomic"]) == (token_address, amount_atomic)
+
+    path = urlsplit(payment["paymentUrl"]).path
+    page = checkout.api.call("GET", path, auth="").body.decode()
+    assert f"\u2068{amount}\u00a0{symbol}\u2069 has arrived at the address" in page
 
     if symbol == "ETH":  # nobody knows the sender
         refused = send_back(checkout, payment, "first", receiptId=receipt["id"])
