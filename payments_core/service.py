@@ -209,8 +209,8 @@ class PaymentsService:
         testnets = [network.name for network in served if network.is_testnet]
         if mode != "sandbox" and testnets:
             raise ValueError(f"testnets serve the sandbox only: {', '.join(testnets)}")
-        if self.chains.keys() != self._sandbox_chains.keys():
-            self._require_real_time()
+        if mode == "sandbox" and self.chains.keys() != self._sandbox_chains.keys():
+            self._require_real_time()  # production has its own clock, also on the same storage
 
     def _require_real_time(self) -> None:
         """Blocks of a real chain have real times, so that records must not be ahead of them."""

@@ -40,7 +40,7 @@ class LedgerChain:
     """The port of `payments_core/chains/port.py`, over one node. Threads may share it."""
 
     chain_type: ChainType = "evm"  # addresses of 20 bytes
-    max_scan_interval_ms = 15 * SECOND
+    max_scan_interval_ms = 5 * SECOND
     max_scan_blocks = 1_000
     bump_after_ms = None  # there are no fees: no transaction is stuck
 

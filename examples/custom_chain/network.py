@@ -14,4 +14,5 @@ NETWORK = Network(
     block_ms=1_000,
     rpc_url="https://node.example",
     explorer_url="https://explorer.example",
+    is_testnet=True,
 )

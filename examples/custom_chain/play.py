@@ -42,7 +42,7 @@ def main() -> None:
             clock=clock,
         )
         app = service.tenants.create_app("Shop", "shop")
-        shop = service.environment(app.environments["production"])
+        shop = service.environment(app.environments["sandbox"])
         wallet = "0x8ba1f109551bD432803012645Ac136ddd64DBA72"
         order = NewPayment(
             amount="25.00",
@@ -53,7 +53,7 @@ def main() -> None:
         payment = shop.payments.receive(order).payment
         print(payment.status)
         node.pay(payment.asset.address, str(payment.escrow_address), 25_000_000)
-        worker = service.worker("production")
+        worker = service.worker("sandbox")
         for _ in range(4):
             clock.advance(60)
             worker.run_until_idle()

@@ -75,12 +75,11 @@ def follow_operator(chain: Chain, environment_id: str) -> str | None:
     return sender
 
 
-def require_gas(chain: Chain, environment_id: str, action: TransferAction) -> None:
-    """Raise DependencyFailed if the environment's operator cannot pay for such a transfer now.
+def require_gas(chain: Chain, sender: str | None, action: TransferAction) -> None:
+    """Raise DependencyFailed if a followed operator cannot pay for such a transfer now.
 
     It asks no node, and refuses nothing if the answer is not known.
     """
-    sender = follow_operator(chain, environment_id)
     if sender is None or not isinstance(chain, ReportsGas):
         return
     if chain.count_affordable(sender, action) == 0:

@@ -13,6 +13,7 @@ from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
 from payments_core.addresses import AddressError
 from payments_core.brief_repr import brief_repr
+from payments_core.chains.gas import follow_operator, require_gas
 from payments_core.chains.outbox.record import OutboundTransfer, send_job
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
@@ -279,7 +280,9 @@ class Deposits:
         named = self._parse_destination(authority.partition, chain, destination, vault)
         payable = self._find_payable(authority.partition, chain, known.sender)
         require_returnable(known)
+        operator = follow_operator(chain, authority.partition)
         left = self._find_left(authority.partition, chain, known)
+        require_gas(chain, operator, "pay")
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Deposit]:
             deposit = tx.get(Deposit, deposit_id, for_update=True)

@@ -1773,11 +1773,15 @@ def events_resend(
 
 
 def requests_list(
-    *, status: str | None = None, cursor: str | None = None, limit: int | None = None
+    *,
+    status: str | None = None,
+    path: str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
 ) -> PageCall[Page[LoggedRequest], LoggedRequest]:
     """List the newest API requests of the environment, newest first. Needs `v2:webhooks`,
     `v2:console`. With a `status`, only requests whose response has that status, or a
-    status of that class.
+    status of that class; with a `path`, only those whose path contains it.
 
     `status`: a status such as 404, or 4xx.
     """
@@ -1787,7 +1791,7 @@ def requests_list(
         path="/v2/console/requests",
         response=Page[LoggedRequest],
         credential="app_secret",
-        query={"status": status, "cursor": cursor, "limit": limit},
+        query={"status": status, "path": path, "cursor": cursor, "limit": limit},
     )
 
 

@@ -2011,6 +2011,8 @@ class Chain(Response, frozen=True, kw_only=True):
     """Where the chain is. Real funds that are sent to its addresses are lost."""
     is_testnet: bool
     """Whether it is a public testnet."""
+    explorer_url: str | None
+    """The explorer that shows it to everybody; null if none does."""
     latest: Block
     """The newest block."""
     final: Block

@@ -107,6 +107,7 @@ VALUES: Mapping[str, Any] = {
     "name": "payment.succeeded",
     "networkKind": "simulated",
     "eventName": "payment.succeeded",
+    "explorerUrl": "https://basescan.org",
     "nonce": "4f1c2d3e5a6b7c8d",
     "note": "Agreed with the customer.",
     "number": 31_415_926,

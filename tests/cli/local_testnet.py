@@ -21,7 +21,7 @@ from payments_core.chains.evm.signers import LocalSigner
 from payments_core.credentials.keyring import KeyRing
 from payments_core.networks import shipped_networks
 from payments_core_http.cli.anvil.process import AnvilProcess
-from tests.chains.evm.nodes import ADMIN, MNEMONIC_KEYS, Node
+from tests.chains.evm.nodes import ADMIN, MNEMONIC_KEYS, Node, hexed
 from tests.cli.nodes import require_anvil
 
 CHAIN = 84532
@@ -58,6 +58,13 @@ class LocalTestnet:
             text=True,
         )
 
+    def send_as_admin(self, to: str, data: bytes) -> None:
+        """Send a transaction that must succeed, into a block of its own."""
+        transaction = {"from": ADMIN, "to": to, "data": hexed(data)}
+        hash = self.node.ask("eth_sendTransaction", transaction)
+        self.node.ask("anvil_mine", "0x1")  # blocks come by time
+        assert self.node.receipt(hash).succeeded
+
     def count_tokens(self, address: str) -> int:
         """The tokens of an address now, in atomic units."""
         return int.from_bytes(self.node.call(USDC, abi.BALANCE_OF.call(address)))
@@ -71,16 +78,11 @@ def local_testnet(folder: Path, *, block_time_s: int, epoch_blocks: int) -> Iter
     with AnvilProcess(chain_id=CHAIN, **options) as process:
         node = Node(process.url)
         node.ask("anvil_setCode", USDC, "0x" + (load_contract("TestToken").runtime or b"").hex())
-        node.ask("anvil_setBalance", ADMIN, hex(10**18))
-        _mint(node)
         _configure(folder, process.url, 2 * epoch_blocks * block_time_s)
-        yield LocalTestnet(node, folder)
+        testnet = LocalTestnet(node, folder)
+        testnet.send_as_admin(USDC, abi.MINT.call(ADMIN, 100 * MILLION))
+        yield testnet
         node.close()
-
-
-def _mint(node: Node) -> None:
-    data = "0x" + abi.MINT.call(ADMIN, 100 * MILLION).hex()
-    node.ask("eth_sendTransaction", {"from": ADMIN, "to": USDC, "data": data})
 
 
 def _configure(folder: Path, url: str, finalized_s: int) -> None:

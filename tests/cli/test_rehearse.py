@@ -83,14 +83,14 @@ def test_a_wallet_that_is_not_the_admin_says_what_the_admin_must_send(tmp_path: 
         write_key(tmp_path / "wallet.key", MNEMONIC_KEYS[4])
         poor = run(testnet)
         assert f"{PAYER} has 0.00 USDC: send it 2.00 on Base Sepolia" in poor
-        testnet.node.do(ADMIN, USDC, abi.MINT.call(PAYER, 2 * MILLION))
+        testnet.send_as_admin(USDC, abi.MINT.call(PAYER, 2 * MILLION))
         asked = re.search(
             rf"the admin {ADMIN} must allow the operator 0x\w{{40}}: "
             r"have it send to (0x\w{40}) the data 0x(\w+)\.",
             run(testnet),
         )
         assert asked is not None
-        testnet.node.do(ADMIN, asked[1], bytes.fromhex(asked[2]))
+        testnet.send_as_admin(asked[1], bytes.fromhex(asked[2]))
         assert "did not end. Its tokens are now:" in run_until(testnet, "pay", 0.5)
 
 

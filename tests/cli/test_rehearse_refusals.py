@@ -24,7 +24,7 @@ from payments_core.storage_loader import open_storage
 from payments_core_http.cli.interrupts import STOP_SIGNALS
 from payments_core_http.cli.rehearse import command, saved
 from payments_core_http.cli.rehearse.payer import CallRefused, Payer, WalletCall
-from payments_core_http.cli.rehearse.saved import FileRefused, Rehearsal
+from payments_core_http.cli.rehearse.saved import FileRefused, Rehearsal, SignedCall
 from payments_core_http.cli.rehearse.wallet import KeyFileRefused, Wallet, open_wallet
 from tests.chains.evm.fake_node import TOKEN, FakeChain, FakeNode, Refuse
 from tests.chains.scenes import signer
@@ -151,12 +151,23 @@ def test_nodes_that_do_not_answer_are_named_without_their_key_and_nothing_is_los
 def test_a_rehearsal_that_has_not_ended_is_not_mixed_with_another(key_file: Path) -> None:
     path = key_file.parent / "rehearsal.json"
     open_one = Rehearsal(84532, "rehearsal", ADDRESS, "84532/USDC", "2.00", "rehearsal-1")
+    open_one.signed["contracts"] = SignedCall("0x01", "02", 0)
     saved.save(path, open_one)
     assert path.stat().st_mode & 0o777 == 0o600
     done = rehearse(key_file.parent, 84532, "--amount", "3.00")
     assert done.exit_code == 1
     assert "has an open rehearsal whose amount is 2.00, not 3.00" in done.output
     assert saved.load(path) == open_one
+
+
+def test_a_rehearsal_that_has_sent_nothing_makes_room_for_another(key_file: Path) -> None:
+    migrate(key_file.parent)
+    path = key_file.parent / "rehearsal.json"
+    for amount in ("2.00", "3.00"):
+        assert rehearse(key_file.parent, 84532, "--amount", amount).exit_code == 1
+        open_one = saved.load(path)
+        assert open_one is not None
+        assert open_one.amount == amount
 
 
 def test_a_file_of_something_else_is_not_overwritten(key_file: Path) -> None:

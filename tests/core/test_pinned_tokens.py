@@ -26,8 +26,8 @@ DAI = token_of(8453, "DAI")
 
 def upgrade(kind: type[Record], document: Document) -> Document:
     """A document of the release before tokens were kept."""
-    newest = kind.collection.schema
-    return kind.collection.upgrades[newest - 1](document)
+    upgrades = kind.collection.upgrades
+    return upgrades[max(upgrades)](document)  # later schemas only add fields with defaults
 
 
 @pytest.mark.parametrize("kind", [Payment, Refund, Mandate])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +24,7 @@ from payments_core.chains.outbox.record import Sender
 from payments_core.clock import MINUTE
 from payments_core.storage.port import Transaction
 from payments_core.storage_loader import open_storage
+from payments_core_http.cli import payments
 from payments_core_http.cli.networks import command
 from payments_core_http.deployment.chain_checks import check_nodes
 from tests.chains.evm.fake_node import FINAL_DEPTH, FakeChain, FakeNode, Refuse, block_unix_s
@@ -306,6 +308,61 @@ def test_the_doctor_names_a_misbehaving_node_in_one_sentence(
     in_full = [one for one in wrong(node) if not one[1].startswith("latest block")]
     assert len(in_full) == 1  # `payments networks check` says the same
     assert in_full[0][0] == level
+
+
+class PresentNode(SoundNode):
+    """A sound node whose chain goes on now, with our contracts."""
+
+    def eth_getCode(self, address: str, tag: str) -> str:
+        return "0x01"
+
+    def eth_getBlockByNumber(self, tag: str, full: bool) -> dict[str, Any] | None:
+        block = super().eth_getBlockByNumber(tag, full)
+        behind_s = int(time.time()) - block_unix_s(self.height)
+        later = {} if block is None else {"timestamp": hex(int(block["timestamp"], 16) + behind_s)}
+        return block and {**block, **later}
+
+
+@pytest.mark.parametrize("words", [("networks", "check", "8453"), ("doctor",)], ids=" ".join)
+@pytest.mark.parametrize("misbehave", [None, *MISBEHAVING], ids=lambda one: one and one.__name__)
+def test_both_commands_name_a_misbehaving_node_in_one_sentence_without_its_key(
+    tmp_path: Path, node: SoundNode, misbehave: Any, words: tuple[str, ...]
+) -> None:
+    with closing(PresentNode(node.chain)) as present:
+        if misbehave is not None:
+            misbehave(present)
+        found = run_command(tmp_path, present, *words)
+    node_lines = [one for one in found if one["check"].startswith("chain 8453, node")]
+    wrong_lines = [(one["level"], one["says"]) for one in node_lines if one["level"] != "ok"]
+    assert all(KEYED not in one["says"] for one in found)
+    if misbehave is None:
+        assert (len(node_lines) == 1) is (words == ("doctor",))
+        assert wrong_lines == []
+        return
+    level, says = MISBEHAVING[misbehave]
+    ((found_level, found_says),) = wrong_lines
+    assert found_level == level
+    assert found_says.startswith(says.format(f"127.0.0.1:{present.port}")), found_says
+
+
+def run_command(tmp_path: Path, node: FakeNode, *words: str) -> list[dict[str, str]]:
+    """What a command prints of a deployment that asks this node alone."""
+    LocalSigner.open(tmp_path / "key")
+    url = f"sqlite:///{tmp_path}/payments.db"
+    with closing(open_storage(url)) as storage:
+        storage.migrate()
+    (tmp_path / "payments.toml").write_text("[networks.8453]\nfinalized_s = 16\n")
+    environ = {
+        **SANDBOX,
+        "PAYMENTS_CONFIG": str(tmp_path / "payments.toml"),
+        "PAYMENTS_SIMULATED_CHAINS": "false",
+        "PAYMENTS_STORAGE_URL": url,
+        "PAYMENTS_CHAINS_8453_URLS": f"evm+{node.url}/v2/{KEYED}",
+        "PAYMENTS_CHAINS_8453_SETTINGS_ADMIN": PRODUCTION["PAYMENTS_CHAINS_8453_SETTINGS_ADMIN"],
+        "PAYMENTS_SIGNER_URL": f"file://{tmp_path}/key",
+    }
+    done = CliRunner().invoke(payments, [*words, "--json"], env=environ, catch_exceptions=False)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def test_a_bad_node_beside_two_sound_ones_is_a_warning(node: SoundNode) -> None:

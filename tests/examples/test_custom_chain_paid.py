@@ -51,6 +51,7 @@ urls = ["ledger+file://{folder}/ledger.db"]
 name = "Ledger"
 rpc_url = "https://node.example"
 explorer_url = "https://explorer.example"
+is_testnet = true
 block_ms = 1000
 acceptance = [{{ up_to = "50.00", depth = 1 }}, {{ depth = 3 }}]
 [[networks.77.tokens]]
@@ -241,7 +242,7 @@ def run_command(folder: Path, *arguments: str) -> tuple[int, str]:
 def test_networks_lists_it(folder: Path) -> None:
     code, said = run_command(folder, "networks")
     assert code == 0
-    assert "77  Ledger (1 node)" in said
+    assert "77  Ledger (1 node, testnet)" in said
     assert "up to 50.00: 1 block on top, about 1 s" in said
     assert "any amount: 3 blocks on top, about 3 s" in said
 

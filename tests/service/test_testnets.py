@@ -201,6 +201,8 @@ def test_a_storage_whose_time_was_moved_serves_no_testnet(both: Rehearsal) -> No
     service = PaymentsService(storage, both.ring, chains={TESTNET: both.testnet})
     with pytest.raises(ValueError, match=r"was advanced by (89|90) s, which real chains do not"):
         service.require_mode("sandbox")
+    mainnet = {BASE: SimulatedChain(BASE, both.service.parts.ports)}
+    PaymentsService(storage, both.ring, chains=mainnet).require_mode("production")
 
 
 class TestExplorers:

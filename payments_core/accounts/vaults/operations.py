@@ -106,17 +106,18 @@ class Vaults:
         Raises DependencyFailed, also if the environment's operator has too few coins for it.
         """
         chain = self._chains.get(vault.chain_id)
-        if chain is not None:
-            follow_operator(chain, partition)  # before the heads are read
+        if chain is None:  # served once, and no longer
+            raise DependencyFailed("chain")
+        operator = follow_operator(chain, partition)  # before the heads are read
         reading = self.read_balance(partition, vault, asset)
-        self.require_gas(partition, vault.chain_id, action)
+        require_gas(chain, operator, action)
         return reading
 
     def require_gas(self, partition: str, chain_id: int, action: TransferAction) -> None:
         """Raise DependencyFailed if the environment's operator is known to have too few coins."""
         chain = self._chains.get(chain_id)
         if chain is not None:
-            require_gas(chain, partition, action)
+            require_gas(chain, follow_operator(chain, partition), action)
 
     def read_balance_by_id(
         self, partition: str, vault_id: str, asset: Asset, *, min_height: int = 0

@@ -155,7 +155,7 @@ def _ask_tags(view: NodeView) -> str:
     usual_s = view.network.finalized_s
     if final is None or final.time is None or usual_s is None:
         return "in order"
-    age_s = (view.now - final.time) // SECOND
+    age_s = max(0, view.now - final.time) // SECOND
     if age_s * TOO_SOON < usual_s:
         raise Unfit(f"a block of {age_s} s is called finalized, where {usual_s} s are usual")
     if age_s > max(MIN_LATE_S, usual_s * TOO_LATE):

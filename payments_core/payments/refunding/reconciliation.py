@@ -90,8 +90,8 @@ class Reconciliations:
         up to 512 characters; it is kept with the Payment, and is the reason for refunds.
 
         Raises NotFound, InvalidState (nothing to decide), ReconciliationActionNotAllowed,
-        ValidationFailed, DestinationNotAllowed, InsufficientPermissions, and for a retried send
-        the errors of its creation.
+        ValidationFailed, DestinationNotAllowed, InsufficientPermissions, DependencyFailed, and for
+        a retried send the errors of its creation.
         """
         if destination is not UNSET and action not in SENDS_BACK:
             raise ValidationFailed.at("destination", f"is only for {', '.join(SENDS_BACK)}")
@@ -108,6 +108,7 @@ class Reconciliations:
             payable = self._destinations.find_payable(authority.partition, payment, receipt)
             terms = self._check_payout(authority, payment, action)
             reading = self._read_source_balance(authority, payment, action)
+            self._require_gas(authority, payment, receipt, action)
             permit = authority if terms is None else terms.authority
             return self._committer.commit(
                 permit,
@@ -211,6 +212,21 @@ class Reconciliations:
         return self._vaults.read_balance_by_id(
             authority.partition, payment.source.vault_id, payment.asset
         )
+
+    def _require_gas(
+        self,
+        authority: Authority,
+        payment: Payment,
+        receipt: Receipt | None,
+        action: ReconciliationAction,
+    ) -> None:
+        """Raise DependencyFailed if the operator cannot pay for the cheapest transfer, and the
+        action needs one."""
+        asks_the_bank = payment.payout is not None and payouts.is_funded(payment)
+        if action == "write_off" or (action == "retry_execution" and asks_the_bank):
+            return
+        chain_id = payment.chain_id if receipt is None else receipt.chain_id
+        self._vaults.require_gas(authority.partition, chain_id, "pay")
 
     def _decide(
         self,

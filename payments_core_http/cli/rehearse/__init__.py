@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from payments_core.addresses import normalize_address
 from payments_core.amounts import parse_positive_amount
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
@@ -131,7 +132,7 @@ def command(
             network=network,
             asset=asset,
             amount_atomic=amount_atomic,
-            deployment=Deployment(chain.settings["admin"]),
+            deployment=Deployment(normalize_address("evm", chain.settings["admin"])),
             rehearsal=rehearsal,
             path=path,
             check_interrupts=interrupts.check,
@@ -158,18 +159,24 @@ def _require_allowed(network: Network, amount: str | None, with_real_money: bool
 
 
 def _load(path: Path, wanted: Rehearsal) -> Rehearsal:
-    """The rehearsal that was interrupted, or a new one. Raises FileRefused."""
+    """The rehearsal that was interrupted, or a new one.
+
+    One that has created and sent nothing is forgotten if other options are given now. Raises
+    FileRefused.
+    """
     found = saved.load(path)
+    wanted.run = f"{OWN_APP}-{secrets.token_hex(6)}"
     if found is None or found.is_done:
-        wanted.run = f"{OWN_APP}-{secrets.token_hex(6)}"
         return wanted
     for what in ("network", "app", "wallet", "asset", "amount"):
         before, now = getattr(found, what), getattr(wanted, what)
-        if before != now:
+        if before != now and found.has_begun:
             raise FileRefused(
                 f"{path} has an open rehearsal whose {what} is {before}, not {now}: "
                 "end it first, or name another --file"
             )
+        if before != now:
+            return wanted
     return found
 
 

@@ -55,6 +55,11 @@ class Rehearsal(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     signed: dict[str, SignedCall] = {}
     steps: dict[str, StepRun] = {}
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was created or sent for it, as far as is known."""
+        return bool(self.signed) or "create" in self.steps
+
     def list_places(self) -> dict[str, str]:
         """The addresses where its funds may be, by what they are."""
         places = {

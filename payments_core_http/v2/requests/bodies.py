@@ -17,7 +17,10 @@ StatusFilter = Annotated[
 
 @frozen_body
 class ListRequests(PageQuery):
-    """With a `status`, only requests whose response has that status, or a status of that class."""
+    """With a `status`, only requests whose response has that status, or a status of that class;
+    with a `path`, only those whose path contains it."""
 
     status: StatusFilter | None = None
     """Only those with this status."""
+    path: Annotated[str, Meta(max_length=200)] | None = None
+    """Only those whose path contains this text, such as the id of a Payment."""

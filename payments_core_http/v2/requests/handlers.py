@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def list_requests(service: PaymentsService, call: ApiCall[None, bodies.ListRequests]) -> Response:
     """The recorded requests, newest first."""
-    status = (call.query.status or "").removesuffix("xx")
+    status, path = (call.query.status or "").removesuffix("xx"), call.query.path or ""
     page = call.resources.requests.list(
-        lambda request: str(request.status).startswith(status),
+        lambda request: str(request.status).startswith(status) and path in request.path,
         limit=call.query.limit,
         after=call.decode_position(),
     )

@@ -179,5 +179,10 @@ def decide_payout(service: PaymentsService, call: ApiCall[bodies.DecidePayout, N
 
 
 def _describe_chain(service: PaymentsService, chain_id: int, heads: Heads) -> views.ChainView:
-    name = service.networks.name_network(chain_id)
-    return views.chain(chain_id, name, service.find_network_kind(chain_id), heads)
+    return views.chain(
+        chain_id,
+        service.networks.name_network(chain_id),
+        service.find_network_kind(chain_id),
+        service.choose_explorer(chain_id).url,
+        heads,
+    )

@@ -47,6 +47,8 @@ class ChainView:
     """Where the chain is. Real funds that are sent to its addresses are lost."""
     isTestnet: bool
     """Whether it is a public testnet."""
+    explorerUrl: str | None
+    """The explorer that shows it to everybody; null if none does."""
     latest: BlockView
     """The newest block."""
     final: BlockView
@@ -163,13 +165,16 @@ def decided_payout(record: Payment) -> DecidedPayoutView:
     )
 
 
-def chain(chain_id: int, name: str, kind: NetworkKind, heads: Heads) -> ChainView:
+def chain(
+    chain_id: int, name: str, kind: NetworkKind, explorer_url: str | None, heads: Heads
+) -> ChainView:
     """A chain by its newest blocks."""
     return ChainView(
         chainId=chain_id,
         name=name,
         networkKind="real" if kind == "testnet" else kind,
         isTestnet=kind == "testnet",
+        explorerUrl=explorer_url,
         latest=BlockView(number=heads.latest.number, hash=heads.latest.hash),
         final=BlockView(number=heads.final.number, hash=heads.final.hash),
     )

@@ -19,6 +19,7 @@ from payments_core.errors import DependencyFailed
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import SIMULATED
 from tests.service.conftest import funded
+from tests.service.deposits.test_misdirected_deposits import AT_BASE, deposit_wrongly, only_deposit
 from tests.service.faults import FaultyChain
 from tests.service.payments.test_collects import collect, mandate
 from tests.service.payments.test_sends import send
@@ -54,12 +55,20 @@ def to_collect(world: World) -> Callable[[], object]:
 
 def to_refund(world: World) -> Callable[[], object]:
     """What the recipient's vault has is refunded."""
-    option = world.authorized()
-    world.finish()
-    return partial(world.refund, option)
+    payment = world.payment()
+    world.authorize(world.option(payment))
+    world.advance_until(lambda: world.paid(payment.payment.id).status == "succeeded")
+    return partial(world.refund, payment)
 
 
-REQUESTS = [to_authorize, to_send, to_collect, to_refund]
+def to_return_a_deposit(world: World) -> Callable[[], object]:
+    """A token of the watch list goes back to its sender."""
+    deposit_wrongly(world, AT_BASE)
+    world.advance_until(lambda: only_deposit(world).status == "rejected")
+    return partial(world.resources.deposits.send_back, world.payer.id, only_deposit(world).id)
+
+
+REQUESTS = [to_authorize, to_send, to_collect, to_refund, to_return_a_deposit]
 
 
 def stored(world: World) -> Any:
@@ -90,17 +99,33 @@ def test_a_request_is_refused_while_the_operator_has_no_coins(
     world.finish()
 
 
-def test_a_refund_from_escrow_is_refused_by_what_is_known(memory_world: World) -> None:
+@pytest.mark.parametrize("action", ["refund", "accept", "write_off"])
+def test_a_decision_about_an_escrow_is_refused_by_what_is_known(
+    memory_world: World, action: str
+) -> None:
     world = memory_world
     payment = expired_short(world)
+    to_decide = partial(world.reconcile, payment, action)
     set_coins(world, 0)
     with pytest.raises(DependencyFailed):
         world.authorize(world.option(world.payment()))  # it reads the heads
-    with pytest.raises(DependencyFailed) as caught:
-        world.refund(payment)
-    assert caught.value.details == OUT_OF_GAS
+    if action == "write_off":  # which needs no transaction
+        to_decide()
+        return
+    for request in (to_decide, partial(world.refund, payment)):
+        with pytest.raises(DependencyFailed) as caught:
+            request()
+        assert caught.value.details == OUT_OF_GAS
+    assert world.paid(payment.payment.id).status == "action_required"
     world.clock.advance_to(world.clock.now() + MAX_AGE_MS + SECOND)
-    assert world.refund(payment).status == "created"  # nobody has read the coins since
+    to_decide()  # nobody has read the coins since
+
+
+def test_a_refund_from_escrow_is_made_if_nobody_has_read_the_coins(memory_world: World) -> None:
+    payment = expired_short(memory_world)
+    set_coins(memory_world, 0)
+    memory_world.clock.advance_to(memory_world.clock.now() + MAX_AGE_MS)
+    assert memory_world.refund(payment).status == "created"
 
 
 def test_a_replay_gets_its_answer_without_coins(memory_world: World) -> None:

@@ -58,6 +58,17 @@ def test_requests_are_found_by_a_status_or_a_class_of_them(recorded: Recorded) -
         assert [one["status"] for one in listed] == found, query
 
 
+def test_requests_are_found_by_a_part_of_their_path(recorded: Recorded) -> None:
+    for path in ("/v2/accounts", "/v2/accounts/acct_nobody", "/v2/payments"):
+        recorded.call("GET", path)
+    for query, found in (
+        ("path=acct_nobody", ["/v2/accounts/acct_nobody"]),
+        ("path=accounts&status=2xx", ["/v2/accounts"]),
+        ("path=refunds", []),
+    ):
+        assert [one["path"] for one in list_requests(recorded, f"?{query}")["data"]] == found
+
+
 @pytest.mark.parametrize("status", ["", "4", "xx", "4x", "4XX", "600", "4xx%0a", "404a", "٤04"])
 def test_anything_else_is_refused_as_a_status(recorded: Recorded, status: str) -> None:
     seen = recorded.call("GET", f"{LIST}?status={status}".encode().decode("latin-1"))
