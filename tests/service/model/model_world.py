@@ -22,6 +22,7 @@ from payments_core.clock import DAY, SECOND, Clock, FixedClock, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import PaymentsError
 from payments_core.networks import Asset
 from payments_core.onramps.fields import NewOnrampAccount, NewOnrampDestination
@@ -283,8 +284,10 @@ class ModelWorld:
         self.chain_clock.refresh()
         process = self.processes[0]
         wake = process.service.parts.scanner("sandbox").wake
-        verifications = process.service.parts.verifications
-        return Sandbox(self.ports, self.chains, process.worker, verifications, wake)
+        verifications, calls = process.service.parts.verifications, RemoteCalls(1)
+        return Sandbox(
+            self.ports, self.chains, process.worker, verifications, calls, wake, testnets={}
+        )
 
     def tried(
         self, rng: random.Random, name: str, call: Callable[[Any, IdempotentRequest | None], Any]
