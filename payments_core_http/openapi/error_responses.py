@@ -212,11 +212,18 @@ def _has_retry_after(kind: ErrorClass) -> bool:
     return "retry_after_s" in {field.name for field in attrs.fields(kind)}
 
 
+_OPTIONAL_FACTS: Mapping[ErrorClass, tuple[str, ...]] = {
+    errors.DependencyFailed: ("reason",),
+    wire.RateLimited: ("rule",),
+}
+"""The facts that an error may lack: no answer has no reason, and a refusal because of the address
+alone names no rule."""
+
+
 def _error_schema(kind: ErrorClass) -> Schema:
     """The envelope of one error."""
     details = details_of(kind)
-    # A refusal because of the address alone names no rule.
-    optional = {"rule"} if kind is wire.RateLimited else set()
+    optional = _OPTIONAL_FACTS.get(kind, ())
     error: Schema = {
         "type": "object",
         "required": ["code", "message", "details"],
