@@ -44,9 +44,8 @@ def withdraw_unsigned_refunds(
     decision: Decision[None] = Decision(None)
     freed: dict[str, int] = {}
     for refund in refunds:
-        if refund.status != "created":
-            continue
-        stopped = withdraw_unsigned(lock_transfer(tx, refund.outgoing_id))
+        outgoing = lock_transfer(tx, refund.outgoing_id)
+        stopped = withdraw_unsigned(outgoing) if refund.status == "created" else None
         if stopped is None:
             continue
         step = step.then(payments.drop_refund, refund.id, now=now)

@@ -189,3 +189,27 @@ def test_a_simulated_chain_has_safe_blocks() -> None:
     assert shop.now(payment).status == "processing"
     shop.advance(1)
     assert shop.now(payment).status == "executing"
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_a_refund_that_a_node_may_have_goes_on_after_a_reorg_of_what_was_final(
+    is_sent: bool,
+) -> None:
+    shop = Shop()
+    shop.fund("100.00", shop.merchant)
+    shop.advance(40)
+    payment = shop.paid_early()
+    shop.advance(2 * LOOK_S)
+    refund = shop.refund(payment)
+    if not is_sent:
+        shop.fail("broadcast")  # its bytes are stored
+    shop.run()
+    shop.hold_sends(60)
+    assert now(shop, refund).status == ("submitted" if is_sent else "created")
+    shop.reorg(2 * LOOK_S + 6)
+    shop.advance(30)
+    assert shop.now(payment).status == "action_required"
+    assert now(shop, refund).failure is None
+    shop.finish()
+    shop.finish()
+    assert now(shop, refund).status in ("succeeded", "failed")
