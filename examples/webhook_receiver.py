@@ -17,6 +17,7 @@ from payments_core_http.client import Client, WebhookRefused, parse_event, verif
 from payments_core_http.client.events import (
     DisputePayload,
     PaymentPayload,
+    PaymentProcessingPayload,
     PaymentReconciledPayload,
     RefundPayload,
     VaultFundingPayload,
@@ -65,6 +66,7 @@ class Receiver:
         match event.payload:
             case (
                 PaymentPayload()
+                | PaymentProcessingPayload()
                 | PaymentReconciledPayload()
                 | RefundPayload()
                 | VaultFundingPayload()
