@@ -8,6 +8,12 @@ from payments_core.accounts.bank_accounts.operations import REVIEW_BANK_ACCOUNT,
 from payments_core.accounts.capabilities.jobs import MAX_REVIEW_POLL_MS, REVIEW_CAPABILITIES
 from payments_core.accounts.capabilities.operations import Capabilities
 from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.verification.following import (
+    LOOK_AT_VERIFICATION,
+    MAX_PAUSE_MS,
+    VerificationLooks,
+)
+from payments_core.accounts.verification.port import KycProvider
 from payments_core.banks.incoming import FundingBank
 from payments_core.banks.notice_reader import READ_NOTICES, NoticeKind, NoticeReader
 from payments_core.banks.port import Bank
@@ -34,6 +40,9 @@ from payments_core.legacy.role_modules.steps import ModuleStepOwner
 from payments_core.maintenance.retention import EventPurge
 from payments_core.maintenance.stored_bytes import StoredBytesCounter
 from payments_core.misdirected.coin_reports import CoinReportOwner
+from payments_core.notices.jobs import KEPT_MS, ROUTE_NOTICE, NoticeJobs
+from payments_core.notices.owners import NoticeOwner
+from payments_core.notices.record import ProviderKind
 from payments_core.onramps.credit import FOLLOW_TRANSFER, CreditOwner
 from payments_core.onramps.following import TransferFollower
 from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, UnmatchedTransfers
@@ -93,6 +102,7 @@ class BackgroundJobs:
         chains: Mapping[int, Chain],
         capabilities: Capabilities,
         bank_accounts: BankAccounts,
+        kyc: Mapping[str, KycProvider],
         banks: Mapping[str, Bank],
         routers: Mapping[str, Router],
         onramp_accounts: OnrampAccounts,
@@ -109,6 +119,7 @@ class BackgroundJobs:
         self._chains = chains
         self._capabilities = capabilities
         self._bank_accounts = bank_accounts
+        self._kyc = kyc
         self._banks = banks
         self._routers = routers
         self._onramp_accounts = onramp_accounts
@@ -230,7 +241,14 @@ class BackgroundJobs:
         """The handler of each kind of job: the one table of them."""
         ports, chains = self._ports, self._chains
         payouts = PayoutJobs(ports, self._banks)
+        verifications = VerificationLooks(ports, self._kyc)
+        owners: dict[ProviderKind, NoticeOwner] = {
+            "kyc": verifications,
+            "bank": self.notice_reader(mode),
+        }
         return {
+            ROUTE_NOTICE: NoticeJobs(ports, owners).route,
+            LOOK_AT_VERIFICATION: verifications.look,
             SCAN: self.scanner(mode).scan,
             RESEND: self._reorg_recovery(mode).resend,
             ARRIVE: DepositDiscovery(ports, chains, mode).retry_lookup,
@@ -278,6 +296,8 @@ class BackgroundJobs:
             SCAN: LongestDelays(later_ms=max(scan_ms, MAX_BACK_OFF_MS)),
             READ_NOTICES: LongestDelays(later_ms=max(notices_ms, MAX_BACK_OFF_MS)),
             PURGE: LongestDelays(HOUR, HOUR),
+            ROUTE_NOTICE: LongestDelays(later_ms=KEPT_MS),
+            LOOK_AT_VERIFICATION: LongestDelays(later_ms=MAX_PAUSE_MS),
             REVIEW_CAPABILITIES: LongestDelays(later_ms=MAX_REVIEW_POLL_MS),
             REVIEW_BANK_ACCOUNT: LongestDelays(later_ms=MAX_REVIEW_POLL_MS),
             FOLLOW_PAYOUT: LongestDelays(later_ms=MAX_LATE_LOOK_MS),

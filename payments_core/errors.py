@@ -190,6 +190,14 @@ class ClientTokenExpired(Unauthenticated):
 
 
 @attrs.frozen
+class ProviderSignatureInvalid(Unauthenticated):
+    """A provider's notice that is not signed by that provider."""
+
+    code = "provider_signature_invalid"
+    sentence = "The request is not signed by this provider, or its signature has expired."
+
+
+@attrs.frozen
 class InsufficientPermissions(Forbidden):
     """The credential lacks a scope or a permission, or is of the wrong kind."""
 

@@ -26,6 +26,7 @@ from payments_core.errors import NotFound
 from payments_core.legacy.role_modules.operations import RoleModules
 from payments_core.legacy.settlements.operations import Settlements
 from payments_core.legacy.transactions.operations import LegacyTransactions
+from payments_core.notices.operations import ProviderNotices
 from payments_core.onramps.operations import OnrampAccounts
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
@@ -186,11 +187,14 @@ class Parts:
         """Webhook endpoints and their deliveries."""
         self.webhook_events: Final = WebhookEvents(ports)
         """The events of an environment, and the repeated sending of events."""
+        self.provider_notices: Final = ProviderNotices(ports, providers.notice_readers)
+        """Notices that providers send to their doors."""
         self.background_jobs: Final = BackgroundJobs(
             ports,
             chains,
             self.capabilities,
             self.bank_accounts,
+            providers.kyc,
             banks,
             providers.routers,
             self.onramp_accounts,

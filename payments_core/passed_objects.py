@@ -21,6 +21,7 @@ from payments_core.clock import Clock, HasServerTime
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.networks import Networks
+from payments_core.notices.port import ReadsNotices
 from payments_core.plain_calls import port_members, require_plain_methods
 from payments_core.pricing.port import Pricing
 from payments_core.routers.port import Router
@@ -66,8 +67,8 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
     "clock": (Clock,),
     "transport": (Transport,),
     "resolver": (Resolver,),
-    "KYC provider": (KycProvider,),
-    "bank": (Bank, FundingBank),
+    "KYC provider": (KycProvider, ReadsNotices),
+    "bank": (Bank, FundingBank, ReadsNotices),
     "source of prices": (Pricing,),
     "router": (Router,),
     "telemetry": (Telemetry,),

@@ -16,6 +16,8 @@ from payments_core.banks.simulated.bank import SimulatedBank
 from payments_core.chains.simulated.failures import Failures
 from payments_core.credentials.secrets import MODES
 from payments_core.engine.ports import Ports
+from payments_core.notices.port import ReadsNotices
+from payments_core.notices.record import ProviderKind
 from payments_core.pricing.port import Pricing
 from payments_core.pricing.table import TablePricing
 from payments_core.routers.port import Router
@@ -33,6 +35,19 @@ class Providers:
     simulated_bank: SimulatedBank | None
     pricing: Mapping[str, Pricing]
     routers: Mapping[str, Router]
+
+    @property
+    def notice_readers(self) -> Mapping[str, Mapping[ProviderKind, ReadsNotices]]:
+        """By mode and kind, the providers that report by webhook."""
+        kinds: Mapping[ProviderKind, Mapping[str, object]] = {"kyc": self.kyc, "bank": self.banks}
+        return {
+            mode: {
+                kind: provider
+                for kind, by_mode in kinds.items()
+                if isinstance(provider := by_mode.get(mode), ReadsNotices)
+            }
+            for mode in MODES
+        }
 
     @classmethod
     def choose(

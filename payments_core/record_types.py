@@ -48,6 +48,7 @@ from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.legacy.role_modules.record import RoleModuleInstallation
 from payments_core.legacy.settlements.record import QuoteSettlement
 from payments_core.maintenance.record import CopyMark, RowRepair, StorageCount
+from payments_core.notices.record import StoredNotice
 from payments_core.onramps.record import (
     BankTransaction,
     FundingEntry,
@@ -86,6 +87,7 @@ from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
 RECORD_TYPES: tuple[type[Record], ...] = (
     # The directory
     App,
+    StoredNotice,
     PartnerName,
     CredentialIndexEntry,
     MasterKeyMark,

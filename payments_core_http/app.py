@@ -16,13 +16,13 @@ import falcon
 
 from payments_core.engine.idempotency.record import AlreadyResponded, Response
 from payments_core.engine.idempotency.single_flight import SingleFlight
-from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable
+from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable, Unauthenticated
 from payments_core.evolve import evolve
 from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.plain_calls import require_plain_methods
 from payments_core.tenants.idempotency import respond_once
 from payments_core.waiting import NO_WAITS, Waits
-from payments_core_http import cors
+from payments_core_http import cors, provider_notices
 from payments_core_http.authentication import (
     CHALLENGES,
     authenticate,
@@ -39,7 +39,7 @@ from payments_core_http.errors import (
     headers_of,
     to_payments_error,
 )
-from payments_core_http.formats import Format, JsonFormat, PageFormat, RequestContext
+from payments_core_http.formats import Format, JsonFormat, NoticeFormat, PageFormat, RequestContext
 from payments_core_http.observability import health
 from payments_core_http.observability.requests import (
     NOOP_OBSERVER,
@@ -52,6 +52,7 @@ from payments_core_http.pages import routes as pages
 from payments_core_http.reference import routes as reference
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import (
+    NoticeRoute,
     PageRoute,
     PathRouter,
     RenderError,
@@ -93,6 +94,7 @@ def create_app(
             *health.with_bounded_readiness(service),
             *reference.build_routes(routes or ROUTES, service.settings.versions),
             *pages.ROUTES,
+            *provider_notices.ROUTES,
             *dashboard.ROUTES,
             *(routes or ROUTES),
         )
@@ -107,6 +109,7 @@ def create_app(
     formats: Mapping[type[Row], Format[Any]] = {
         Route: api,
         PageRoute: PageFormat(service, mode, throttle),
+        NoticeRoute: NoticeFormat(service, mode, api.render_error),
     }
     pipeline = Pipeline(service, mode, flights, throttle, allowed, observer, api.render_error)
     make = partial(_make_responders, pipeline, formats)
@@ -185,7 +188,7 @@ class Pipeline:
         try:
             call.route.require_ids(call.path)
             return call.handle()
-        except NotFound:
+        except (NotFound, Unauthenticated):
             give_back()
             self._throttle.check_miss(context.rate_context, call.route)
             raise

@@ -91,6 +91,14 @@ class Call:
 
 
 @attrs.frozen(kw_only=True)
+class NoticeCall(Call):
+    """The request of a provider: its headers, with lower-case names, and the bytes of its body."""
+
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    body: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen(kw_only=True)
 class PageCall(Call):
     """The request of a page: the fields of its query and of its form, and what its browser sent.
 

@@ -17,21 +17,28 @@ from payments_core.errors import (
     ConflictError,
     Forbidden,
     IdempotencyKeyRequired,
+    InvalidJson,
     PaymentsError,
     ValidationFailed,
 )
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core_http.authentication import Caller
 from payments_core_http.browser_sessions import Cookies, read_cookies, require_own_form
-from payments_core_http.calls import ApiCall, Call, PageCall
+from payments_core_http.calls import ApiCall, Call, NoticeCall, PageCall
 from payments_core_http.contracts import OlderContracts, RouteContract
 from payments_core_http.errors import ENCODERS, error_form_of, status_of
 from payments_core_http.idempotency import build_idempotent, check_key, read_key
 from payments_core_http.observability.requests import ObservedRequest
 from payments_core_http.response_cache import ResponseCache
-from payments_core_http.routing import PageRoute, RenderError, Route, Row
+from payments_core_http.routing import NoticeRoute, PageRoute, RenderError, Route, Row
 from payments_core_http.throttling import RateLimitContext, Throttle
+from payments_core_http.wire.body_bytes import (
+    BodyIncomplete,
+    declared_length,
+    read_body_bytes,
+)
 from payments_core_http.wire.forms import read_fields
+from payments_core_http.wire.limits import MAX_BODY_BYTES
 from payments_core_http.wire.query import read_page_query, read_query
 from payments_core_http.wire.request_body import (
     parse_document,
@@ -183,6 +190,44 @@ class JsonFormat:
 
 
 @attrs.frozen(eq=False)
+class NoticeFormat:
+    """The format of what providers send, which their own adapters read. One per application."""
+
+    _service: PaymentsService
+    _mode: str
+    _render_error: RenderError
+
+    def read_call(self, route: NoticeRoute, context: RequestContext) -> Call:
+        environ = context.environ
+        try:
+            body = read_body_bytes(environ, declared_length(environ), MAX_BODY_BYTES)
+        except BodyIncomplete as error:
+            raise InvalidJson(str(error)) from error
+        context.request.body_bytes = len(body)
+        return NoticeCall(
+            service=self._service,
+            mode=self._mode,
+            request_id=context.request.id,
+            route=route,
+            caller=context.caller,
+            proven=context.authority,
+            path=context.path,
+            headers=read_headers(environ),
+            body=body,
+        )
+
+    def find_earlier(self, route: NoticeRoute, context: RequestContext) -> AlreadyResponded | None:
+        """No response: a provider has no key; what it repeats is stored already."""
+        return None
+
+    def complete(self, route: NoticeRoute, response: Response) -> Response:
+        return response
+
+    def find_error_renderer(self, route: NoticeRoute) -> RenderError:
+        return self._render_error
+
+
+@attrs.frozen(eq=False)
 class PageFormat:
     """The format of pages, which alone reads the dashboard's cookies. One per application."""
 
@@ -249,6 +294,18 @@ class PageFormat:
 
     def find_error_renderer(self, route: PageRoute) -> RenderError:
         return route.render_error
+
+
+def read_headers(environ: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of a request, with lower-case names."""
+    headers = {
+        name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    }
+    if content_type := environ.get("CONTENT_TYPE"):
+        headers["content-type"] = str(content_type)
+    return headers
 
 
 def read_username(fields: Mapping[str, str]) -> str:

@@ -78,9 +78,11 @@ PATH_IDS: Mapping[str, PathId] = {
     "depositId": PathId("deposit", "deposit"),
     "environmentId": PathId("env", "environment"),
     "eventId": PathId("evt", "event"),
+    "kind": PathId("", "provider", "[a-z]{2,16}"),
     "mandateId": PathId("mandate", "mandate"),
     "optionId": PathId("pay_option", "payment option"),
     "paymentId": PathId("payment", "payment"),
+    "provider": PathId("", "provider", "[a-z0-9-]{1,40}"),
     "requestId": PathId("req", "request"),
     "sessionId": PathId("ses", "session"),
     "vaultId": PathId("vault", "vault"),
@@ -214,6 +216,11 @@ class Route(Row):
     def error_form(self) -> ErrorForm:
         """The form of its errors."""
         return error_form_of(self.path)
+
+
+@attrs.frozen
+class NoticeRoute(Row):
+    """A row that providers call. Its handler receives a `NoticeCall`: the body as it was sent."""
 
 
 @attrs.frozen

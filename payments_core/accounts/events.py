@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from payments_core.accounts.record import Account
 from payments_core.engine.events import NewEvent
-from payments_core.tenants.authorization import Authority
 
 
-def account_event(name: str, account: Account, authority: Authority) -> NewEvent:
+def account_event(name: str, account: Account, api_version: str) -> NewEvent:
     """`account.created` or `account.updated`, with the account as it is after the change."""
     return NewEvent(
         name,
@@ -16,7 +15,7 @@ def account_event(name: str, account: Account, authority: Authority) -> NewEvent
             "externalUserId": account.external_user_id,
             "status": account.status,
         },
-        authority.api_version,
+        api_version,
         account.id,
         account.external_user_id,
     )

@@ -188,7 +188,7 @@ class Accounts:
             return Decision(
                 AccountDetails(account, tuple(vault for vault, _ in made), linked),
                 inserts=(account, *(row for pair in made for row in pair), *linked),
-                events=(account_event("account.created", account, authority),),
+                events=(account_event("account.created", account, authority.api_version),),
                 refusals={
                     "external_user": ResourceConflict(
                         "An account with this externalUserId already exists."
@@ -383,7 +383,7 @@ class Accounts:
             return Decision(
                 evolve(details, account=changed, activations=capabilities.result),
                 replaces=(changed,),
-                events=(account_event("account.updated", changed, authority),),
+                events=(account_event("account.updated", changed, authority.api_version),),
                 refusals=refusals or {},
             ).merge(capabilities)
 

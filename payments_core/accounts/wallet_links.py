@@ -46,7 +46,7 @@ def decide_link(
         wallet,
         inserts=(*(() if known is not None else (wallet,)), *_claim_chains(tx, proven)),
         replaces=(changed, *(() if known is None else (wallet,))),
-        events=(account_event("account.updated", changed, authority),),
+        events=(account_event("account.updated", changed, authority.api_version),),
     )
 
 
@@ -63,7 +63,7 @@ def decide_unlink(
         wallet,
         replaces=(changed,),
         deletes=(wallet, *(one for one in proofs if one and one.account_id == account.id)),
-        events=(account_event("account.updated", changed, authority),),
+        events=(account_event("account.updated", changed, authority.api_version),),
     )
 
 

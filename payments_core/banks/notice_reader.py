@@ -18,15 +18,17 @@ import attrs
 
 from payments_core.banks.port import BankUnavailable
 from payments_core.chains.backoff import MAX_BACKOFF_MS, POLL_MS, back_off
-from payments_core.clock import Clock, Instant
+from payments_core.clock import Clock
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.bringing_forward import bring_forward
 from payments_core.engine.jobs.recurring import ensure_recurring
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.evolve import evolve
-from payments_core.storage.jobs import NEVER, Job
+from payments_core.notices.owners import Routed
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     DIRECTORY,
     ClaimedJob,
@@ -111,6 +113,11 @@ class NoticeReader:
         """Have the notices read at once, since there is one. A run in progress reads again."""
         if self._kinds:
             self._transact_until_done(self._wake)
+
+    def bring_forward(self, mode: str, reference: str) -> Routed:
+        """Read the notices now, whichever was reported. See NoticeOwner."""
+        self.wake()
+        return "done"
 
     def read(self, claimed: ClaimedJob) -> None:
         """The job: read the notices of each kind, then wait; longer if there were none."""
@@ -241,20 +248,3 @@ def _store(
         return evolve(outcome, result=stored)
 
     return committer.commit(authority, decide)
-
-
-def bring_forward(tx: Transaction, job: Job, now: Instant) -> Decision[None] | None:
-    """The job for a notice's subject, due now; None while it runs, since it may look too early.
-
-    A job that is not there is inserted.
-    """
-    known = tx.get(Job, job.id, for_update=True)
-    if known is None:
-        return Decision(None, inserts=(job,))
-    if known.lease_until == NEVER:  # parked: it looks at the bank when an operator resumes it
-        return Decision(None)
-    if known.lease_until > now:
-        return None
-    if known.due_at <= now:
-        return Decision(None)
-    return Decision(None, replaces=(evolve(known, due_at=now),))

@@ -136,6 +136,10 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
             "payment_link", "address", 30, MINUTE,
             where="that exchanges a payment link, or opens the page of an unknown link",
         ),
+        RatePolicy(
+            "provider_notice_misses", "address", 30, MINUTE,
+            where="for a notice that is not signed by its provider, or for no provider",
+        ),
         RatePolicy("legacy_chain_reads", "address", 30, MINUTE, where="for `get-balances` of v1"),
         RatePolicy(
             "legacy_quotes", "address_and_app", ANONYMOUS_LIMIT, MINUTE,

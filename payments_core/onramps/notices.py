@@ -8,12 +8,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from payments_core.banks.incoming import FundingBank, IncomingNotice, IncomingTransfer
-from payments_core.banks.notice_reader import NoticeJob, NoticesPage, bring_forward, store_jobs
+from payments_core.banks.notice_reader import NoticeJob, NoticesPage, store_jobs
 from payments_core.banks.port import BankRefused, BankUnavailable
 from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.bringing_forward import bring_forward
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
 from payments_core.onramps.credit import FOLLOW_TRANSFER, ONRAMP_ARGUMENT

@@ -11,7 +11,6 @@ from payments_core.clock import Instant
 from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.engine.step import Step
 from payments_core.evolve import evolve
-from payments_core.tenants.authorization import Authority
 
 VERIFICATION = StateMachine(
     "verification",
@@ -72,11 +71,11 @@ def apply_trigger(verification: Verification, trigger: str, *, now: Instant) -> 
 
 
 def follow(
-    account: Account, verification: Verification, authority: Authority, *, now: Instant
+    account: Account, verification: Verification, api_version: str, *, now: Instant
 ) -> Step[Account]:
     """The account with the status of its newest verification, in one event for all its steps."""
     after = evolve(account, kyc_status=verification.status, updated_at_ms=now)
-    return Step(after, (account_event("account.updated", after, authority),))
+    return Step(after, (account_event("account.updated", after, api_version),))
 
 
 def triggers_to(status: KycStatus, verification: Verification) -> tuple[str, ...]:

@@ -12,16 +12,21 @@ from typing import Annotated
 import attrs
 from msgspec import Meta
 
-from payments_core.accounts.capabilities.jobs import review_job
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account, KycStatus
+from payments_core.accounts.verification.deciding import (
+    apply_triggers,
+    decide_verification,
+    follow_newest,
+    lock_account,
+)
+from payments_core.accounts.verification.following import MIN_PAUSE_MS, look_job
 from payments_core.accounts.verification.lifecycle import (
     DECISIONS,
     PROVIDER_STATUSES,
     VERIFICATION,
     apply_trigger,
     follow,
-    triggers_to,
 )
 from payments_core.accounts.verification.port import (
     KycCase,
@@ -36,7 +41,6 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
-from payments_core.engine.step import Step
 from payments_core.errors import (
     AccountSuspended,
     CapabilityNotActive,
@@ -173,18 +177,15 @@ class Verifications:
         )
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Verification]:
-            account = _lock_account(tx, account_id)
-            verification = _lock_verification(tx, account.id, decided_id)
-            if verification.status == status:
-                return Decision(verification)
-            step = Step(verification)
-            for trigger in triggers_to(status, verification):  # it may come before the start ended
-                step = step.then(apply_trigger, trigger, now=now)
-            decision = step.as_decision(step.record)
-            if verification.id != account.verification_id:
-                return decision
-            followed = follow(account, step.record, authority, now=now).as_decision()
-            return decision.merge(followed, _review_capabilities(authority, step.record, now))
+            return decide_verification(
+                tx,
+                authority.partition,
+                account_id,
+                decided_id,
+                status,
+                authority.api_version,
+                now=now,
+            )
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -210,18 +211,17 @@ class Verifications:
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Verification]:
-            account = _lock_account(tx, account_id)
+            account = lock_account(tx, account_id)
             newest = _load_newest(tx, account)
             if newest is not None and newest.status == status:
                 return Decision(newest)
             if newest is None or newest.status == "rejected":
-                account, newest = _new_verification(account, id_sequence, now)
-            step = Step(newest)
-            for trigger in triggers_to(status, newest):
-                step = step.then(apply_trigger, trigger, now=now)
-            followed = follow(account, step.record, authority, now=now).as_decision()
-            capabilities = _review_capabilities(authority, step.record, now)
-            return step.as_decision(step.record).merge(followed, capabilities)
+                account, newest = _new_verification(account, authority, id_sequence, now)
+            step = apply_triggers(newest, status, now=now)
+            followed = follow_newest(
+                authority.partition, account, step.record, authority.api_version, now=now
+            )
+            return step.as_decision(step.record).merge(followed)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -240,7 +240,7 @@ class Verifications:
             newest = _load_newest(tx, account)
             if newest is not None and newest.status == "not_started":
                 return Decision(_StartReservation(account, newest))
-            account, made = _new_verification(account, id_sequence, now)
+            account, made = _new_verification(account, authority, id_sequence, now)
             return Decision(_StartReservation(account, made), inserts=(made,), replaces=(account,))
 
         try:
@@ -270,31 +270,18 @@ class Verifications:
                 newest, reference=case.reference, hosted_url=case.hosted_url, created_at_ms=now
             )
             step = apply_trigger(opened, "start", now=now)
-            followed = follow(account, step.record, authority, now=now)
-            return step.as_decision(step.record).merge(followed.as_decision())
+            followed = follow(account, step.record, authority.api_version, now=now)
+            look = look_job(authority.mode, authority.partition, opened, now + MIN_PAUSE_MS)
+            return step.as_decision(step.record).merge(
+                followed.as_decision(), Decision(None, inserts=(look,))
+            )
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
 
-def _review_capabilities(
-    authority: Authority, verification: Verification, now: Instant
-) -> Decision[None]:
-    """A job continues the work that waits for the account's approval."""
-    if verification.status != "approved":
-        return Decision(None)
-    return Decision(None, jobs=(review_job(authority.partition, verification.account_id, now),))
-
-
-def _lock_account(tx: Transaction, account_id: str) -> Account:
-    account = tx.get(Account, account_id, for_update=True)
-    if account is None:
-        raise NotFound("account")
-    return account
-
-
 def _lock_startable_account(tx: Transaction, account_id: str) -> Account:
     """The account, locked. Raises if no verification of it can start now."""
-    account = _lock_account(tx, account_id)
+    account = lock_account(tx, account_id)
     if account.status != "active":
         raise AccountSuspended(account.id, account.status)
     VERIFICATION.step(account.kyc_status, "start")
@@ -317,13 +304,6 @@ def _find_by_reference(snapshot: Snapshot, account_id: str, reference: str) -> s
         after = page.next
 
 
-def _lock_verification(tx: Transaction, account_id: str, verification_id: str) -> Verification:
-    found = tx.get(Verification, verification_id, for_update=True)
-    if found is None or found.account_id != account_id:
-        raise NotFound("verification")
-    return found
-
-
 def _load_newest(tx: Transaction, account: Account) -> Verification | None:
     if account.verification_id is None:
         return None
@@ -331,12 +311,13 @@ def _load_newest(tx: Transaction, account: Account) -> Verification | None:
 
 
 def _new_verification(
-    account: Account, id_sequence: IdSequence, now: Instant
+    account: Account, authority: Authority, id_sequence: IdSequence, now: Instant
 ) -> tuple[Account, Verification]:
     """A verification that is not shown yet, and the account that has it."""
     made = Verification(
         id=id_sequence.issue("verification"),
         account_id=account.id,
+        api_version=authority.api_version,
         created_at_ms=now,
         updated_at_ms=now,
     )

@@ -1,16 +1,19 @@
 """The KYC port: the promises of a provider of verifications.
 
-A provider hosts the forms and decides; this library stores its decisions. A deployment passes
-the provider's decisions to `Verifications.decide`.
+A provider hosts the forms and decides; this library asks it for its decisions, and stores them.
+A provider that reports by webhook also reads its own notices (`payments_core.notices.port`).
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import attrs
 
 from payments_core.accounts.record import SubjectType
+
+KycFinding = Literal["pending", "approved", "rejected"]
+"""What a provider says of a case: it may decide later, or it has decided."""
 
 
 class KycUnavailable(Exception):
@@ -45,4 +48,11 @@ class KycProvider(Protocol):
 
         A crash between the answer and its record repeats the call, so a key must never open two.
         The last given return URL counts. Raises KycUnavailable.
+        """
+
+    def look(self, reference: str) -> KycFinding:
+        """What the provider has found of the case that `start` returned with this reference.
+
+        A decision never changes. A case that the provider does not know, as after a loss of its
+        data, is not rejected for that. Raises KycUnavailable then, and if it does not answer.
         """

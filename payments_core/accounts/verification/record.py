@@ -10,7 +10,7 @@ import attrs
 from payments_core.accounts.record import KycStatus
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, instant_view
-from payments_core.storage.records import Collection, Index, Record
+from payments_core.storage.records import Collection, Index, Lookup, Record
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -19,7 +19,8 @@ class Verification(Record):
 
     `not_started` is a reservation: the provider has not answered yet, and it is not shown.
     `reference` is the provider's name for it. `hosted_url` is the URL for the user; a holder of
-    it may act there as the user, so it is deleted after the decision.
+    it may act there as the user, so it is deleted after the decision. `api_version` is that of the
+    request, for the events of the decision; rows of earlier releases have none.
 
     >>> [verification.status for verification in shop.verifications.list(bob.id).records]
     ['approved']
@@ -27,15 +28,17 @@ class Verification(Record):
 
     collection: ClassVar[Collection] = Collection(
         "verifications",
-        columns={"account_id": str, "status": str, "created_at": int},
+        columns={"account_id": str, "status": str, "created_at": int, "reference": str},
         indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
-        schema=2,
+        lookups=(Lookup("by_reference", ("reference",)),),
+        schema=3,
     )
 
     account_id: str
     status: KycStatus = "not_started"
     reference: str | None = None
     hosted_url: str | None = attrs.field(default=None, repr=False)
+    api_version: str | None = None
     created_at_ms: Instant
     updated_at_ms: Instant
 

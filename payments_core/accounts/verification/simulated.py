@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from payments_core.accounts.verification.port import KycCase, KycRequest, KycUnavailable
+from payments_core.accounts.verification.port import (
+    KycCase,
+    KycFinding,
+    KycRequest,
+    KycUnavailable,
+)
 
 
 class SimulatedKyc:
@@ -23,3 +28,7 @@ class SimulatedKyc:
             raise KycUnavailable("the sandbox makes this call fail")
         reference = f"simulated_{request.key}"
         return KycCase(reference=reference, hosted_url=f"https://kyc.invalid/{reference}")
+
+    def look(self, reference: str) -> KycFinding:
+        """Nothing is ever decided here: the sandbox decides."""
+        return "pending"

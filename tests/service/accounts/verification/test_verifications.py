@@ -10,7 +10,12 @@ import pytest
 
 from payments_core.accounts.record import Account
 from payments_core.accounts.verification.operations import Verifications
-from payments_core.accounts.verification.port import KycCase, KycRequest, KycUnavailable
+from payments_core.accounts.verification.port import (
+    KycCase,
+    KycFinding,
+    KycRequest,
+    KycUnavailable,
+)
 from payments_core.accounts.verification.record import Verification
 from payments_core.accounts.verification.simulated import SimulatedKyc
 from payments_core.credentials.keyring import KeyRing
@@ -41,6 +46,9 @@ class Provider:
         meanwhile, self.meanwhile = self.meanwhile, lambda: None
         meanwhile()
         return self._simulated.start(request)
+
+    def look(self, reference: str) -> KycFinding:
+        return self._simulated.look(reference)
 
 
 def refuse() -> None:

@@ -1,0 +1,1 @@
+"""Notices that providers send to `/providers/{kind}/{name}`: stored once, then routed."""
