@@ -136,6 +136,7 @@ class Verifications(Resource):
 
     start: Final = bound(lambda p: p.verifications, verifications.Verifications.start)
     list: Final = bound(lambda p: p.verifications, verifications.Verifications.list)
+    list_pending: Final = bound(lambda p: p.verifications, verifications.Verifications.list_pending)
     read: Final = bound(lambda p: p.verifications, verifications.Verifications.get)
     decide: Final = bound(lambda p: p.verifications, verifications.Verifications.decide)
 

@@ -137,6 +137,17 @@ class Verifications:
             limit=limit,
         )
 
+    def list_pending(
+        self, authority: Authority, *, after: Position | None = None, limit: PageLimit = 50
+    ) -> Page[Verification]:
+        """The verifications of all accounts that wait for a decision, the oldest first."""
+        return self._storage.read(
+            authority.partition,
+            lambda snapshot: snapshot.find(
+                Verification, "by_status", ("pending",), after=after, limit=limit
+            ),
+        )
+
     def get(self, authority: Authority, verification_id: str) -> Verification:
         """A verification. Raises NotFound."""
         found = self._storage.read(

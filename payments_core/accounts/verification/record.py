@@ -29,7 +29,10 @@ class Verification(Record):
     collection: ClassVar[Collection] = Collection(
         "verifications",
         columns={"account_id": str, "status": str, "created_at": int, "reference": str},
-        indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
+        indexes=(
+            Index("by_account", key=("account_id",), order=("created_at",), descending=True),
+            Index("by_status", key=("status",), order=("created_at",)),
+        ),
         lookups=(Lookup("by_reference", ("reference",)),),
         schema=3,
     )

@@ -17,6 +17,8 @@ COMMANDS: Mapping[str, str] = {
     "environment": "Pin an environment to a dated API version; list the versions.",
     "operators": "Create and remove the login to the dashboard of an environment, which has one.",
     "key-ring": "Create master keys, and reseal with the current one.",
+    "verification": "List the verifications that wait, and decide one by hand.",
+    "notices": "List the notices of providers that name unknown cases, and retry one.",
     "jobs": "List parked jobs, and retry one.",
     "damaged": "List damaged rows; show, repair or remove one.",
     "vaults": "Mark vaults that paid before as deployed.",
