@@ -43,7 +43,7 @@ NODES = """
 [chains.8453]
 urls = ["{nobody}"]
 settings = {{ admin = "{admin}" }}
-[signer]
+[providers.signer]
 url = "file://{folder}/operator.key"
 key_file_allowed = true
 """

@@ -59,4 +59,6 @@ def find_signer(signer: OperatorSigner, environment_id: str, address: str) -> Op
                 return one
         except SignerRefused:  # it never signed for this environment
             continue
-    raise SignerRefused(f"the key of {address} is not configured: give it in signer.former_urls")
+    raise SignerRefused(
+        f"the key of {address} is not configured: give it in providers.signer.former_urls"
+    )

@@ -91,11 +91,13 @@ def build_chains(configuration: Configuration) -> Mapping[int, Chain] | None:
     """
     if configuration.simulated_chains and not configuration.chains:
         return None
-    url = configuration.signer.url
-    signer = None if url is None else _open_setting("signer.url", lambda: open_signer(url))
+    url = configuration.providers.signer.url
+    signer = (
+        None if url is None else _open_setting("providers.signer.url", lambda: open_signer(url))
+    )
     former = tuple(
-        _open_setting("signer.former_urls", partial(open_signer, before))
-        for before in configuration.signer.former_urls
+        _open_setting("providers.signer.former_urls", partial(open_signer, before))
+        for before in configuration.providers.signer.former_urls
     )
     if former and signer is not None:
         signer = RotatedSigner(signer, former)
@@ -148,10 +150,14 @@ def build_service(
             chains=build_chains(configuration),
             simulated_chains=configuration.simulated_chains,
             networks=build_networks(configuration),
-            kyc=_open_url("kyc.url", configuration.kyc.url, open_kyc),
-            bank=_open_url("bank.url", configuration.bank.url, open_bank),
-            pricing=_open_url("pricing.url", configuration.pricing.url, open_pricing),
-            router=_open_url("router.url", configuration.router.url, open_router),
+            kyc=_open_url("providers.kyc.url", configuration.providers.kyc.url, open_kyc),
+            bank=_open_url("providers.bank.url", configuration.providers.bank.url, open_bank),
+            pricing=_open_url(
+                "providers.pricing.url", configuration.providers.pricing.url, open_pricing
+            ),
+            router=_open_url(
+                "providers.router.url", configuration.providers.router.url, open_router
+            ),
             transport=_build_transport(configuration),
             **more,
         )

@@ -290,6 +290,17 @@ class RouterSettings:
 
 
 @attrs.frozen(kw_only=True)
+class ProvidersSettings:
+    """Whoever outside signs, verifies people, holds bank accounts, prices and exchanges."""
+
+    signer: SignerSettings = table("", SignerSettings)
+    kyc: KycSettings = table("", KycSettings)
+    bank: BankSettings = table("", BankSettings)
+    pricing: PricingSettings = table("", PricingSettings)
+    router: RouterSettings = table("", RouterSettings)
+
+
+@attrs.frozen(kw_only=True)
 class ManagementSettings:
     """The listener for operators: /metrics, /healthz and /readyz."""
 
@@ -351,10 +362,6 @@ class Configuration:
     webhooks: WebhookSettings = table("", WebhookSettings)
     chains: Mapping[ChainNumber, ChainSettings] = setting("", attrs.Factory(dict))
     networks: Mapping[ChainNumber, NetworkSettings] = setting("", attrs.Factory(dict))
-    signer: SignerSettings = table("", SignerSettings)
-    kyc: KycSettings = table("", KycSettings)
-    bank: BankSettings = table("", BankSettings)
-    pricing: PricingSettings = table("", PricingSettings)
-    router: RouterSettings = table("", RouterSettings)
+    providers: ProvidersSettings = table("", ProvidersSettings)
     management: ManagementSettings = table("", ManagementSettings)
     log: LogSettings = table("", LogSettings)

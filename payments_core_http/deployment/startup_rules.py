@@ -86,7 +86,10 @@ def _prefixes_are_wrong(one: Configuration) -> bool:
 
 
 def _signs_from_a_file(one: Configuration) -> bool:
-    return any(scheme_of(url) == "file" for url in (one.signer.url or "", *one.signer.former_urls))
+    return any(
+        scheme_of(url) == "file"
+        for url in (one.providers.signer.url or "", *one.providers.signer.former_urls)
+    )
 
 
 def _node_urls(one: Configuration) -> Iterator[str]:
@@ -134,16 +137,16 @@ REFUSAL_RULES = (
         "is missing: give the nodes of each chain (or simulated_chains in a sandbox)",
     ),
     StartupRule(
-        "signer.url",
-        lambda one: bool(one.chains) and one.signer.url is None,
+        "providers.signer.url",
+        lambda one: bool(one.chains) and one.providers.signer.url is None,
         "is missing: transfers out of escrows and vaults need a signer",
     ),
     StartupRule(
-        "signer.url",
+        "providers.signer.url",
         _only_in_production(
-            lambda one: _signs_from_a_file(one) and not one.signer.key_file_allowed
+            lambda one: _signs_from_a_file(one) and not one.providers.signer.key_file_allowed
         ),
-        "must be a key service in production, or set signer.key_file_allowed = true",
+        "must be a key service in production, or set providers.signer.key_file_allowed = true",
     ),
     StartupRule(
         "webhooks.local_allowed",
@@ -183,7 +186,7 @@ WARNING_RULES = (
         "is memory: every process counts separately, so N processes allow N times the limit",
     ),
     StartupRule(
-        "signer.url",
+        "providers.signer.url",
         _only_in_production(_signs_from_a_file),
         "is a key file: anyone who copies it controls the funds",
     ),

@@ -98,6 +98,14 @@ ADVICE: Mapping[str, Advice] = {
         ("The client token was valid, but has expired.",),
         ("Ask your backend for a new client session, and exchange its token.",),
     ),
+    "provider_signature_invalid": Advice(
+        ("The provider signs with another secret than the one in its URL in `[providers]`.",
+         "A proxy changed the body or removed a header.",
+         "The clock of this machine is wrong: a signature is valid for minutes.",
+         "Somebody else sent the request."),
+        ("Compare the secret with the provider's, and synchronize the clock.",
+         "Have the provider send the notice again; until then its cases are polled."),
+    ),
     "insufficient_permissions": Advice(
         ("A restricted key lacks the scope of the route, or only standard keys may call it.",
          "A client token lacks the permission."),

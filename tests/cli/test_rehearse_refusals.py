@@ -68,7 +68,7 @@ def rehearse(folder: Path, number: int, *options: str, key_file: Path | None = N
         "PAYMENTS_STORAGE_URL": f"sqlite:///{folder}/payments.db",
         f"PAYMENTS_CHAINS_{number}_URLS": f"evm+http://127.0.0.1:1/v2/{NODE_KEY}",
         f"PAYMENTS_CHAINS_{number}_SETTINGS_ADMIN": ADDRESS,
-        "PAYMENTS_SIGNER_URL": f"file://{operator}",
+        "PAYMENTS_PROVIDERS_SIGNER_URL": f"file://{operator}",
     }
     file = ("--key-file", str(key_file or folder / "wallet.key"))
     saved_to = ("--file", str(folder / "rehearsal.json"))

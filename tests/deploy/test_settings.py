@@ -44,7 +44,7 @@ def environ(tmp_path: Path) -> Mapping[str, str]:
         "PAYMENTS_HTTP_PORT": "0",
         "PAYMENTS_MANAGEMENT_PORT": "0",
         "PAYMENTS_CHAINS_8453_URLS": NODES,
-        "PAYMENTS_SIGNER_URL": f"file://{tmp_path}/operator.key",
+        "PAYMENTS_PROVIDERS_SIGNER_URL": f"file://{tmp_path}/operator.key",
     }
 
 
@@ -54,7 +54,7 @@ def test_it_is_fit_to_start_and_what_is_weak_in_it_is_reported(environ: Mapping[
     reported = {(one.path, one.message.split(":")[0]) for one in find_warnings(configuration)}
     assert reported == {
         ("limiter.url", "is memory"),
-        ("signer.url", "is a key file"),
+        ("providers.signer.url", "is a key file"),
         ("chains", "has a node at http"),  # of this machine, for the test
     }
 

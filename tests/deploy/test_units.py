@@ -90,7 +90,7 @@ def test_secrets_come_as_credentials_and_are_in_no_environment() -> None:
     assert [name for name, file in loaded] == [file for name, file in loaded]
     assert [name for name, file in loaded] == [file for name, file in named]
     assert {name for name, _ in named} == {"KEYS_RING_FILE", "STORAGE_URL_FILE", "LIMITER_URL_FILE"}
-    for secret in ("KEYS_RING", "STORAGE_URL", "LIMITER_URL", "SIGNER_URL"):
+    for secret in ("KEYS_RING", "STORAGE_URL", "LIMITER_URL", "PROVIDERS_SIGNER_URL"):
         assert not re.search(rf"PAYMENTS_{secret}=", "".join(map(unit_text, UNITS)) + shared)
 
 

@@ -28,7 +28,7 @@ PRODUCTION: Mapping[str, str] = {
     "PAYMENTS_LIMITER_URL": "redis://cache.example.com",
     "PAYMENTS_CHAINS_8453_URLS": "evm+https://a.example,evm+https://b.example,evm+https://c.example",
     "PAYMENTS_CHAINS_8453_SETTINGS_ADMIN": ADMIN,
-    "PAYMENTS_SIGNER_URL": "kms://keys.example.com",
+    "PAYMENTS_PROVIDERS_SIGNER_URL": "kms://keys.example.com",
     "PAYMENTS_HTTP_TRUSTED_PROXIES": "127.0.0.1",
     "PAYMENTS_MANAGEMENT_PORT": "9464",
 }

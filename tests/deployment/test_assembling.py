@@ -45,13 +45,13 @@ KEY_RING = assembling.build_key_ring(configured(SANDBOX))
         ),
         (
             assembling.build_chains,
-            {"SIGNER_URL": "kms://hidden"},
-            "signer.url cannot be used: no signer",
+            {"PROVIDERS_SIGNER_URL": "kms://hidden"},
+            "providers.signer.url cannot be used: no signer",
         ),
         (
             assembling.build_chains,
-            {"SIGNER_URL": "file:///nowhere/at/all"},
-            "signer.url cannot be used: the key file /nowhere/at/all does not exist",
+            {"PROVIDERS_SIGNER_URL": "file:///nowhere/at/all"},
+            "providers.signer.url cannot be used: the key file /nowhere/at/all does not exist",
         ),
     ],
 )
@@ -66,9 +66,11 @@ def test_what_cannot_be_opened_is_reported_without_its_secret(
 
 
 def test_a_provider_that_is_not_installed_is_reported() -> None:
-    configuration = configured(SANDBOX, KYC_URL="faces://hidden")
+    configuration = configured(SANDBOX, PROVIDERS_KYC_URL="faces://hidden")
     storage = assembling.build_storage(configuration)
-    with pytest.raises(ConfigurationRefused, match=r"kyc.url cannot be used: no KYC provider"):
+    with pytest.raises(
+        ConfigurationRefused, match=r"providers.kyc.url cannot be used: no KYC provider"
+    ):
         assembling.build_service(configuration, storage, KEY_RING)
     storage.close()
 
@@ -91,7 +93,11 @@ def test_the_key_ring_comes_from_a_file_for_few_eyes(tmp_path: Path) -> None:
 def test_chains_open_by_their_numbers_and_no_node_is_asked(tmp_path: Path) -> None:
     LocalSigner.open(tmp_path / "key")
     chains = assembling.build_chains(
-        configured(PRODUCTION, SIGNER_URL=f"file://{tmp_path}/key", SIGNER_KEY_FILE_ALLOWED="true")
+        configured(
+            PRODUCTION,
+            PROVIDERS_SIGNER_URL=f"file://{tmp_path}/key",
+            PROVIDERS_SIGNER_KEY_FILE_ALLOWED="true",
+        )
     )
     assert chains is not None
     assert list(chains) == [8453]
@@ -102,9 +108,9 @@ def test_former_signers_open_beside_the_present_one(tmp_path: Path) -> None:
     """What their keys have signed, they finish."""
     before, now = (LocalSigner.open(tmp_path / name) for name in ("before", "now"))
     settings = {
-        "SIGNER_URL": f"file://{tmp_path}/now",
-        "SIGNER_FORMER_URLS": f"file://{tmp_path}/before",
-        "SIGNER_KEY_FILE_ALLOWED": "true",
+        "PROVIDERS_SIGNER_URL": f"file://{tmp_path}/now",
+        "PROVIDERS_SIGNER_FORMER_URLS": f"file://{tmp_path}/before",
+        "PROVIDERS_SIGNER_KEY_FILE_ALLOWED": "true",
     }
     chains = assembling.build_chains(configured(PRODUCTION, **settings))
     assert chains is not None
@@ -113,7 +119,7 @@ def test_former_signers_open_beside_the_present_one(tmp_path: Path) -> None:
     assert find_signer(signer, "env_a", before.address("env_a")).address("env_b") == (
         before.address("env_b")
     )
-    settings["SIGNER_FORMER_URLS"] = f"file://{tmp_path}/hidden"
+    settings["PROVIDERS_SIGNER_FORMER_URLS"] = f"file://{tmp_path}/hidden"
     with pytest.raises(ConfigurationRefused, match=r"signer\.former_urls cannot be used"):
         assembling.build_chains(configured(PRODUCTION, **settings))
 
@@ -122,7 +128,7 @@ def test_former_signers_open_beside_the_present_one(tmp_path: Path) -> None:
 def test_a_chains_fault_is_reported_by_its_number(tmp_path: Path, admin: str | None) -> None:
     LocalSigner.open(tmp_path / "key")
     configuration = configured(
-        PRODUCTION, SIGNER_URL=f"file://{tmp_path}/key", CHAINS_8453_SETTINGS_ADMIN=admin
+        PRODUCTION, PROVIDERS_SIGNER_URL=f"file://{tmp_path}/key", CHAINS_8453_SETTINGS_ADMIN=admin
     )
     with pytest.raises(ConfigurationRefused, match=r"chains\.8453 cannot be used: admin"):
         assembling.build_chains(configuration)
@@ -139,7 +145,7 @@ def test_a_testnet_is_served_beside_simulated_chains(tmp_path: Path) -> None:
         STORAGE_URL=f"sqlite:///{tmp_path}/p.db",
         CHAINS_84532_URLS="evm+https://node.example",
         CHAINS_84532_SETTINGS_ADMIN=ADMIN,
-        SIGNER_URL=f"file://{tmp_path}/key",
+        PROVIDERS_SIGNER_URL=f"file://{tmp_path}/key",
     )
     storage = assembling.build_storage(configuration)
     storage.migrate()

@@ -172,7 +172,9 @@ def test_a_testnet_may_be_beside_simulated_chains_and_real_money_not(tmp_path: P
     for number in (84532, 8453):
         path = tmp_path / f"{number}.toml"
         path.write_text(f'{simulated}[chains.{number}]\nurls = ["evm+https://node.example"]')
-        configuration = load_configuration(path, {**SANDBOX, "PAYMENTS_SIGNER_URL": "a:b"})
+        configuration = load_configuration(
+            path, {**SANDBOX, "PAYMENTS_PROVIDERS_SIGNER_URL": "a:b"}
+        )
         require_startable(configuration)
         if number == 84532:
             assert 84532 in build_networks(configuration)
@@ -203,7 +205,7 @@ def test_an_evm_chain_without_fees_is_refused_when_it_is_opened(tmp_path: Path) 
         "PAYMENTS_SIMULATED_CHAINS": "false",
         "PAYMENTS_CHAINS_77_URLS": "evm+https://node.example",
         "PAYMENTS_CHAINS_77_SETTINGS_ADMIN": PRODUCTION["PAYMENTS_CHAINS_8453_SETTINGS_ADMIN"],
-        "PAYMENTS_SIGNER_URL": f"file://{tmp_path}/key",
+        "PAYMENTS_PROVIDERS_SIGNER_URL": f"file://{tmp_path}/key",
     }
     from payments_core.chains.evm.signers import LocalSigner
 

@@ -37,7 +37,7 @@ url = "memory:"
 [limiter]
 url = "memory:"
 
-[signer]
+[providers.signer]
 url = "file://{folder}/operator.key"
 
 [chains.424242]

@@ -217,7 +217,7 @@ def test_a_check_asks_each_node_and_fails_with_one(tmp_path: Path, node: SoundNo
         "PAYMENTS_SIMULATED_CHAINS": "false",
         "PAYMENTS_CHAINS_8453_URLS": f"evm+{node.url}",
         "PAYMENTS_CHAINS_8453_SETTINGS_ADMIN": PRODUCTION["PAYMENTS_CHAINS_8453_SETTINGS_ADMIN"],
-        "PAYMENTS_SIGNER_URL": f"file://{tmp_path}/key",
+        "PAYMENTS_PROVIDERS_SIGNER_URL": f"file://{tmp_path}/key",
     }
     done = run(tmp_path, "check", "8453", "--json", **environ)
     said = [json.loads(line) for line in done.output.splitlines()]
@@ -359,7 +359,7 @@ def run_command(tmp_path: Path, node: FakeNode, *words: str) -> list[dict[str, s
         "PAYMENTS_STORAGE_URL": url,
         "PAYMENTS_CHAINS_8453_URLS": f"evm+{node.url}/v2/{KEYED}",
         "PAYMENTS_CHAINS_8453_SETTINGS_ADMIN": PRODUCTION["PAYMENTS_CHAINS_8453_SETTINGS_ADMIN"],
-        "PAYMENTS_SIGNER_URL": f"file://{tmp_path}/key",
+        "PAYMENTS_PROVIDERS_SIGNER_URL": f"file://{tmp_path}/key",
     }
     done = CliRunner().invoke(payments, [*words, "--json"], env=environ, catch_exceptions=False)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -414,7 +414,7 @@ def listed(tmp_path: Path, url: str, *senders: str) -> Any:
         "PAYMENTS_SIMULATED_CHAINS": "false",
         "PAYMENTS_CHAINS_8453_URLS": f"evm+{url}",
         "PAYMENTS_CHAINS_8453_SETTINGS_ADMIN": PRODUCTION["PAYMENTS_CHAINS_8453_SETTINGS_ADMIN"],
-        "PAYMENTS_SIGNER_URL": f"file://{tmp_path}/key",
+        "PAYMENTS_PROVIDERS_SIGNER_URL": f"file://{tmp_path}/key",
     }
     done = run(tmp_path, "--json", **environ)
     assert done.exit_code == 0, done.output
@@ -454,7 +454,7 @@ def test_a_storage_that_cannot_be_read_is_said_without_its_password(tmp_path: Pa
         "PAYMENTS_STORAGE_URL": "postgresql://payments:hunter22@127.0.0.1:1/payments",
         "PAYMENTS_CHAINS_8453_URLS": "evm+http://127.0.0.1:1/key-of-node",
         "PAYMENTS_CHAINS_8453_SETTINGS_ADMIN": PRODUCTION["PAYMENTS_CHAINS_8453_SETTINGS_ADMIN"],
-        "PAYMENTS_SIGNER_URL": f"file://{tmp_path}/key",
+        "PAYMENTS_PROVIDERS_SIGNER_URL": f"file://{tmp_path}/key",
     }
     LocalSigner.open(tmp_path / "key")
     done = run(tmp_path, **environ)

@@ -258,8 +258,8 @@ def test_no_secret_is_in_a_repr() -> None:
         STORAGE_URL="postgresql://me:hidden@db/p",
         LIMITER_URL="redis://:hidden@cache",
         CHAINS_1_URLS="evm+https://node.example/hidden",
-        SIGNER_URL="kms://hidden@keys",
-        KYC_URL="kyc://hidden@faces",
+        PROVIDERS_SIGNER_URL="kms://hidden@keys",
+        PROVIDERS_KYC_URL="kyc://hidden@faces",
     )
     assert "hidden" not in repr(configuration)
     assert SANDBOX["PAYMENTS_KEYS_RING"].partition(":")[2] not in repr(configuration)

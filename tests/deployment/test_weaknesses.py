@@ -36,9 +36,12 @@ def test_fit_settings_start() -> None:
         ({"LIMITS_NO_SUCH": "7"}, "limits"),
         ({"SIMULATED_CHAINS": "true", "CHAINS_8453_URLS": None}, "simulated_chains"),
         ({"CHAINS_8453_URLS": None, "CHAINS_8453_SETTINGS_ADMIN": None}, "chains"),
-        ({"SIGNER_URL": None}, "signer.url"),
-        ({"SIGNER_URL": "file:///etc/payments/operator.key"}, "signer.url"),
-        ({"SIGNER_FORMER_URLS": "file:///etc/payments/before.key"}, "signer.url"),
+        ({"PROVIDERS_SIGNER_URL": None}, "providers.signer.url"),
+        ({"PROVIDERS_SIGNER_URL": "file:///etc/payments/operator.key"}, "providers.signer.url"),
+        (
+            {"PROVIDERS_SIGNER_FORMER_URLS": "file:///etc/payments/before.key"},
+            "providers.signer.url",
+        ),
         ({"WEBHOOKS_LOCAL_ALLOWED": "true"}, "webhooks.local_allowed"),
         ({"WEBHOOKS_REFUSED_PREFIXES": "10.0.0.0/33"}, "webhooks.refused_prefixes"),
         ({"HTTP_TRUSTED_PROXIES": "proxy.example.com"}, "http.trusted_proxies"),
@@ -61,7 +64,10 @@ def test_production_refuses(changes: dict[str, str | None], path: str) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"SIGNER_URL": "file:///etc/payments/key", "SIGNER_KEY_FILE_ALLOWED": "true"},
+        {
+            "PROVIDERS_SIGNER_URL": "file:///etc/payments/key",
+            "PROVIDERS_SIGNER_KEY_FILE_ALLOWED": "true",
+        },
         {"HTTP_HOST": "0.0.0.0", "HTTP_TRUSTED_PROXIES": "10.0.0.0/8"},
         {"HTTP_TRUSTED_PROXIES": "203.0.113.7, 2001:db8::/48"},
         {"PUBLIC_URL": "https://[2001:db8::1]:8443/"},
@@ -80,13 +86,13 @@ def test_what_is_only_unwise_is_reported() -> None:
         configured(
             PRODUCTION,
             LIMITER_URL="memory:",
-            SIGNER_URL="file:///etc/payments/key",
+            PROVIDERS_SIGNER_URL="file:///etc/payments/key",
             CHAINS_8453_URLS="evm+http://a.example",
             MANAGEMENT_HOST="0.0.0.0",
         )
     )
     assert [fault.path for fault in reported] == [
-        "limiter.url", "signer.url", "chains", "chains", "management.host",
+        "limiter.url", "providers.signer.url", "chains", "chains", "management.host",
     ]  # fmt: skip
     unseen = find_warnings(configured(PRODUCTION, MANAGEMENT_PORT=None))
     assert [fault.path for fault in unseen] == ["management.port"]

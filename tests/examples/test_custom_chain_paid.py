@@ -41,7 +41,7 @@ url = "{storage}"
 [limiter]
 url = "memory:"
 
-[signer]
+[providers.signer]
 url = "file://{folder}/operator.key"
 
 [chains.77]

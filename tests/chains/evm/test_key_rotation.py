@@ -73,7 +73,7 @@ def test_without_the_former_key_an_alarm_names_it_and_the_new_key_goes_on(
         mine_blocks(world, STALLED_MS // MINUTE - 2, 2 * GWEI)
     [alarm] = [it.getMessage() for it in caplog.records]
     assert alarm.startswith(f"ALARM: sender {BASE}:{old} of {world.environment_id} waits: ")
-    assert f"the key of {old} is not configured: give it in signer.former_urls" in alarm
+    assert f"the key of {old} is not configured: give it in providers.signer.former_urls" in alarm
     assert len(signed_fees(world, option)) == 1
     assert world.operation_now(later).status == "confirmed"
     assert world.operation_now(option).status != "confirmed"
