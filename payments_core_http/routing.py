@@ -86,6 +86,7 @@ PATH_IDS: Mapping[str, PathId] = {
     "requestId": PathId("req", "request"),
     "sessionId": PathId("ses", "session"),
     "vaultId": PathId("vault", "vault"),
+    "verificationId": PathId("verification", "verification"),
     "walletId": PathId("wallet", "wallet"),
     "webhookId": PathId("webhook", "webhook endpoint"),
 }

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _ANY = Requirement("operator")
 _PAYMENTS = Requirement("operator", scopes=("v2:payments",))
+_VERIFICATIONS = Requirement("operator", scopes=("v2:kyc",))
 _WEBHOOKS = Requirement("operator", scopes=("v2:webhooks", "v2:console"))
 
 
@@ -113,6 +114,18 @@ ROUTES: tuple[Row, ...] = (
     _page("GET", f"{_PAYMENT}/cancel", "decisions.show_cancel", _PAYMENTS, "Review the end."),
     _page("POST", f"{_PAYMENT}/cancel", "decisions.cancel", _PAYMENTS, "Cancel."),
     _page("GET", "/activity", "activity.show_activity", _PAYMENTS, "Show the volume."),
+    _page(
+        "GET", "/verifications", "verifications.list_pending", _VERIFICATIONS,
+        "List the verifications that wait.",
+    ),
+    _page(
+        "GET", "/verifications/{verificationId}", "verifications.show_decision", _VERIFICATIONS,
+        "Review a verification.",
+    ),
+    _page(
+        "POST", "/verifications/{verificationId}", "verifications.decide", _VERIFICATIONS,
+        "Decide a verification.",
+    ),
     _page("GET", "/webhooks", "webhooks.list_endpoints", _WEBHOOKS, "List the endpoints."),
     _page("GET", _WEBHOOK, "webhooks.show_endpoint", _WEBHOOKS, "Show an endpoint."),
     _page("GET", f"{_WEBHOOK}/health", "activity.show_health", _WEBHOOKS, "Show its health."),

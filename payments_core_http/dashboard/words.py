@@ -130,6 +130,7 @@ DONE: Mapping[str, str] = {
     "test": "A test event is on its way to the endpoint.",
     "recover": "The recovery has started. Missed events are sent, the oldest first.",
     "resend": "The event is being delivered again.",
+    "decide": "The decision is recorded. The account follows it.",
     "logout": "You are logged out.",
 }
 """The first sentence of a page after a form, by the name in its address."""

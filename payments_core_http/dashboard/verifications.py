@@ -1,0 +1,78 @@
+"""Verifications that wait, and an operator's decision of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.accounts.record import KycStatus
+from payments_core.accounts.verification.lifecycle import DECISIONS
+from payments_core.accounts.verification.record import Verification
+from payments_core.engine.idempotency.record import Response
+from payments_core.errors import ValidationFailed
+from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.rendering import (
+    PAGE_SIZE,
+    List,
+    redirect,
+    render_page,
+    run_form,
+)
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+_HOME = "/dashboard/verifications"
+
+
+def list_pending(service: PaymentsService, call: PageCall) -> Response:
+    """The verifications that wait for a decision, the oldest first."""
+    listed = List(call, {})
+    page = call.resources.verifications.list_pending(after=listed.position, limit=PAGE_SIZE)
+    return render_page(
+        call,
+        "verifications.html",
+        section="verifications",
+        verifications=page.records,
+        is_first=listed.is_first,
+        next_page=listed.build_next(page.next),
+    )
+
+
+def show_decision(service: PaymentsService, call: PageCall) -> Response:
+    """The form of a decision."""
+    verification = _find(call)
+    account = call.resources.accounts.read(verification.account_id).account
+    return render_page(
+        call,
+        "verification.html",
+        section="verifications",
+        verification=verification,
+        account=account,
+        is_newest=account.verification_id == verification.id,
+    )
+
+
+def decide(service: PaymentsService, call: PageCall) -> Response:
+    """The decision, which stays."""
+    verification, status = _find(call), _read_status(call)
+    return run_form(
+        call,
+        lambda idempotent: call.resources.verifications.decide(
+            verification.account_id,
+            status,
+            verification_id=verification.id,
+            idempotency_key=idempotent,
+        ),
+        lambda _: redirect(call, _HOME, "decide"),
+    )
+
+
+def _find(call: PageCall) -> Verification:
+    return call.resources.verifications.read(call.path["verificationId"])
+
+
+def _read_status(call: PageCall) -> KycStatus:
+    for status in DECISIONS:
+        if call.body.get("status") == status:
+            return status
+    raise ValidationFailed.at("status", f"must be one of {', '.join(DECISIONS)}")
