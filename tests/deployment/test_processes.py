@@ -184,7 +184,7 @@ def test_a_worker_reports_a_chain_that_it_has_never_scanned(
 ) -> None:
     adapters = {"chains:silent": "opened", "signers:silent": "signer"}
     install(on_sqlite.folder, monkeypatch, SILENT, adapters)
-    on_sqlite.configure(simulated_chains=False, signer={"url": "silent:"})
+    on_sqlite.configure(simulated_chains=False, **{"providers.signer": {"url": "silent:"}})
     with on_sqlite.config.open("a") as config:
         config.write('[chains.8453]\nurls = ["silent+https://node.example"]\n')
     before = time.time()
@@ -241,7 +241,9 @@ def test_a_worker_that_has_too_few_threads_left_ends_to_be_started_again(
     adapters = {"chains:hanging": "opened", "signers:hanging": "signer"}
     install(on_sqlite.folder, monkeypatch, HANGING, adapters)
     on_sqlite.configure(
-        simulated_chains=False, signer={"url": "hanging:"}, worker={"threads": 1, "drain_s": 600}
+        simulated_chains=False,
+        worker={"threads": 1, "drain_s": 600},
+        **{"providers.signer": {"url": "hanging:"}},
     )
     with on_sqlite.config.open("a") as config:
         config.write('[chains.8453]\nurls = ["hanging+https://node.example"]\n')
