@@ -291,6 +291,7 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters, 
 	@$(PY) -m benchmarks.limiter
 	@$(PY) -m benchmarks.fairness
 	@$(PY) -m benchmarks.evm
+	@$(PY) -m benchmarks.signers
 	@$(PY) -m benchmarks.citus
 
 # Neither is in `check`: on a busy machine they would measure the other work.

@@ -129,7 +129,9 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/chains/http/client.py": {"time"},  # monotonic, as in the next three
     "payments_core/chains/evm/rpc.py": {"time"},
     "payments_core/chains/evm/node_checks.py": {"time"},  # how long an answer takes
+    "payments_core/chains/evm/pkcs11_token.py": {"threading"},  # its session serves one call
     "payments_core/chains/evm/quorum.py": {"threading", "time"},
+    "payments_core/chains/evm/signers.py": {"time"},  # monotonic: how long a service is left alone
     "payments_core/chains/gas.py": {"threading"},  # shared by requests
     "payments_core/chains/shared_read.py": {"threading", "time"},  # monotonic: an answer's age
     "payments_core/chains/outbox/sending.py": {"time"},  # monotonic: how long a batch takes

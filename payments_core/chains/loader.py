@@ -9,8 +9,8 @@ it has one, and every answer verify that they are the right ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import attrs
 
@@ -53,6 +53,34 @@ class NodeCheck:
     says: str
     remedy: str = ""
     is_fault: bool = True
+
+
+@attrs.frozen
+class SignerCheck:
+    """What was found of the key of an environment's operator, with the current signer or a former.
+
+    `sound`: a signature was made, and recovered to the address. `refused`: the signer has no such
+    key, or must not use it. `silent`: the key service did not answer. `wrong`: the signature is by
+    another key or of other data, and nothing may be signed. `says` is why it is not sound.
+    """
+
+    environment_id: str
+    is_former: bool
+    state: Literal["sound", "refused", "silent", "wrong"]
+    address: str | None = None
+    says: str = ""
+
+
+@runtime_checkable
+class ChecksSigners(Protocol):
+    """A chain that can check its signers."""
+
+    def check_signers(self, environment_ids: Iterable[str]) -> Iterator[SignerCheck]:
+        """Sign, recover and compare with each signer, for each of these environments.
+
+        Once a signer is silent its other environments are left out. The first finding raises
+        WrongSignature if the curve library itself is wrong.
+        """
 
 
 @runtime_checkable

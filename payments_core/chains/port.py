@@ -50,6 +50,10 @@ class SignerRefused(ChainError):
     """The signer will not sign this."""
 
 
+class WrongSignature(SignerRefused):
+    """A signature is by another key, or of other data: the signer or the curve library is wrong."""
+
+
 @attrs.frozen
 class AddressSpec:
     """The purpose of an address. Different specs never share an address."""

@@ -231,7 +231,9 @@ class SignerSettings:
     """The signer of the operators' transactions."""
 
     url: Text | None = setting(
-        "The URL of a key service, or `file:///path/key`.", None, secret=True
+        "The URL of a key service, such as `aws-kms://REGION/PREFIX`, or `file:///path/key`.",
+        None,
+        secret=True,
     )
     former_urls: tuple[Text, ...] = setting(
         "Signers of earlier keys; they complete the transfers that these keys have signed.",

@@ -52,6 +52,7 @@ from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.findings import Finding, Level
 from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.deployment.secret_mask import SecretMask
+from payments_core_http.deployment.signer_checks import find_signer_faults
 from payments_core_http.deployment.startup_rules import find_warnings, require_startable
 from payments_core_http.throttling import UNKNOWN_ADDRESS_CHECK
 
@@ -132,6 +133,7 @@ def _run_all(
             found = _check_chain(number, chain, senders, tokens=tokens, now=partial(now, service))
             yield from _catch_faults(f"chain {number}", found)
     if stored:
+        yield from _catch_faults("signer", find_signer_faults(service, configuration.mode))
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
 
 

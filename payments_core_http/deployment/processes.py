@@ -31,6 +31,7 @@ from payments_core_http.app import create_app
 from payments_core_http.client_address import parse_networks
 from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.signer_checks import require_sound_signers
 from payments_core_http.deployment.startup_rules import find_warnings, require_startable
 from payments_core_http.deployment.supervisor import Member, become_member
 from payments_core_http.deployment.worker_names import hold_worker_name
@@ -197,6 +198,7 @@ def _start_deployment(
         assembling.require_known_key_ring(service)
         assembling.require_servable_mode(configuration, service)
         assembling.require_matching_chains(service)
+        require_sound_signers(service, mode)
         if not has_apps(storage):
             _log.warning("the storage has no app; if you expect one, check storage.url")
         service.refresh()  # a sandbox's clock continues from where it was

@@ -27,6 +27,19 @@ ENTRY_POINTS = {
         "from payments_core.chains.loader import open_chain; "
         "open_chain(8453, ['evm+http://h'], signer=object(), settings={'admin': '0x' + '1' * 40})",
     ),
+    "the curve check": (
+        "cryptography",
+        "from payments_core.chains.loader import open_chain; "
+        "open_chain(8453, ['evm+http://h'], signer=object(), settings={'admin': '0x' + '1' * 40})",
+    ),
+    "aws-kms": (
+        "boto3",
+        "from payments_core.chains.loader import open_signer; open_signer('aws-kms://eu-west-1/a')",
+    ),
+    "pkcs11": (
+        "pkcs11",
+        "from payments_core.chains.loader import open_signer; open_signer('pkcs11:')",
+    ),
     "curl": (
         "pycurl",
         "from payments_core.webhooks.transports.curl import CurlTransport; CurlTransport()",

@@ -8,7 +8,7 @@ from logs. Two more calls put a user's role module in place.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
@@ -44,6 +44,7 @@ from payments_core.chains.evm.role_modules import (
 )
 from payments_core.chains.evm.rpc import Refusal, RpcCall
 from payments_core.chains.evm.sender_gas import EvmGas
+from payments_core.chains.evm.signer_checks import check_signers
 from payments_core.chains.evm.signers import Signer
 from payments_core.chains.evm.transactions import (
     UnsignedTransaction,
@@ -52,7 +53,7 @@ from payments_core.chains.evm.transactions import (
     signing_hash,
 )
 from payments_core.chains.gas import TransferAction
-from payments_core.chains.loader import NodeCheck
+from payments_core.chains.loader import NodeCheck, SignerCheck
 from payments_core.chains.port import (
     AddressSpec,
     ChainMismatch,
@@ -101,7 +102,7 @@ class EvmChain(EvmReader):
         the packages of the extra `evm`.
         """
         require_plain_methods(signer, "signer", Signer)
-        require_packages("an EVM chain", "eth_abi", "rlp")
+        require_packages("an EVM chain", "eth_abi", "rlp", "cryptography")
         network = network or shipped_networks().get(endpoints.chain_id)
         if network is None or network.chain_id != endpoints.chain_id:
             raise ChainMismatch(f"chain {endpoints.chain_id} is not registered: give its network")
@@ -143,6 +144,10 @@ class EvmChain(EvmReader):
         return itertools.chain.from_iterable(
             check_node(node, self._network, now) for node in self._endpoints.nodes
         )
+
+    def check_signers(self, environment_ids: Iterable[str]) -> Iterator[SignerCheck]:
+        """See ChecksSigners."""
+        return check_signers(self._signer, environment_ids)
 
     def _has_code(self, address: str) -> bool:
         def ask(session: NodeSession) -> bool:

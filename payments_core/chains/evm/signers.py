@@ -9,15 +9,17 @@ from __future__ import annotations
 import errno
 import hashlib
 import hmac
+import math
 import os
 import stat
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import attrs
 
-from payments_core.chains.port import SignerRefused
+from payments_core.chains.port import ChainUnavailable, SignerRefused, WrongSignature
 from payments_core.chains.signatures import (
     ORDER,
     SignatureError,
@@ -29,6 +31,8 @@ from payments_core.plain_calls import require_plain_methods
 
 SECRET_BYTES = 32
 FILE_MODE = 0o600
+ASK_AGAIN_S = 5
+"""A key service that did not answer is asked for public keys after this time."""
 
 _PURPOSE = b"payments-core/operator key/"
 _EXPANDED_BYTES = 48  # sixteen more than a key, so that the remainder prefers none (FIPS 186-5 A.2)
@@ -38,7 +42,11 @@ class Signer(Protocol):
     """The keys of the environments' operators. Every method may raise SignerRefused."""
 
     def address(self, environment_id: str) -> str:
-        """The address of the environment's operator, with its checksum; always the same."""
+        """The address of the environment's operator, with its checksum; always the same.
+
+        The first call for an environment may do I/O, and raises ChainUnavailable if a key service
+        does not answer: ask again.
+        """
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         """A signature of 32 bytes by that address: r, s and 0 or 1, 65 bytes, with a low s.
@@ -114,21 +122,31 @@ class KeyService(Protocol):
 
         Any s is accepted: it is lowered here. Raises SignerRefused if the service
         refuses, ChainUnavailable if it does not answer within a few seconds, which you set;
-        neither text contains a credential. It does not retry by itself.
+        neither text contains a credential. If it retries, then a few times within seconds.
         """
+
+
+@runtime_checkable
+class PublicKeys(Protocol):
+    """A key service that can also be asked for the public key of an environment."""
+
+    def public_key(self, environment_id: str) -> bytes:
+        """The point in 65 bytes, the uncompressed form. Raises as `KeyService.sign` does."""
 
 
 @attrs.frozen
 class RemoteSigner:
     """Signs with keys that a service holds, and checks every signature.
 
-    `addresses` are by environment, from your configuration: if the service were asked for them, it
-    could name any key as ours. The same digest may give another signature each time. Raises
-    TypeError for a key service whose `sign` is asynchronous.
+    `addresses` are by environment, from your configuration. For another environment the service is
+    asked once, if it has PublicKeys; it could name any key then, but the factory lets only the
+    operator move funds whom the admin has named. The same digest may give another signature each
+    time. Raises TypeError for a key service whose `sign` is asynchronous.
     """
 
     keys: KeyService = attrs.field(repr=False)
     addresses: Mapping[str, str]
+    _asked: _Asked = attrs.field(factory=lambda: _Asked(), init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         require_plain_methods(self.keys, "key service", KeyService)
@@ -138,24 +156,49 @@ class RemoteSigner:
         from eth_utils.address import to_checksum_address
 
         address = self.addresses.get(environment_id)
-        if address is None:
+        if address is not None:
+            return to_checksum_address(address)
+        if not isinstance(self.keys, PublicKeys):
             raise SignerRefused(f"no operator of {environment_id} is configured")
-        return to_checksum_address(address)
+        if environment_id not in self._asked.addresses:
+            key = self._asked.ask(self.keys, environment_id)
+            self._asked.addresses[environment_id] = address_of(key)
+        return self._asked.addresses[environment_id]
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
-        """See Signer. Raises SignerRefused for a signature by any other key."""
+        """See Signer. Raises WrongSignature for a signature by any other key."""
         _require_digest(digest)
         expected = self.address(environment_id)
         pair = self.keys.sign(environment_id, digest)
         if len(pair) != 64:
-            raise SignerRefused("the response of the key service has no r and s")
+            raise WrongSignature("the response of the key service has no r and s")
         s = int.from_bytes(pair[32:], "big")
         low = min(s, ORDER - s) if s < ORDER else s
         for parity in (0, 1):  # key services do not say which, and only one gives our address
             signature = pair[:32] + low.to_bytes(32, "big") + bytes([parity])
             if _is_signed_by(expected, digest, signature):
                 return signature
-        raise SignerRefused("the key service signed with another key or signed other data")
+        raise WrongSignature("the key service signed with another key or signed other data")
+
+
+@attrs.define
+class _Asked:
+    """The addresses that a key service named. One that did not answer is left alone for a while:
+    otherwise every request of an environment would wait for it.
+    """
+
+    addresses: dict[str, str] = attrs.field(factory=dict)
+    silent_until_s: float = -math.inf
+
+    def ask(self, keys: PublicKeys, environment_id: str) -> bytes:
+        """Raises as `PublicKeys.public_key` does."""
+        if time.monotonic() < self.silent_until_s:
+            raise ChainUnavailable("the key service did not answer a moment ago")
+        try:
+            return keys.public_key(environment_id)
+        except ChainUnavailable:
+            self.silent_until_s = time.monotonic() + ASK_AGAIN_S
+            raise
 
 
 def from_der(der: bytes) -> bytes:
@@ -168,7 +211,7 @@ def from_der(der: bytes) -> bytes:
     try:
         return dsa.to_compact(der)
     except ValueError:
-        raise SignerRefused("the key service's signature is not in DER") from None
+        raise WrongSignature("the key service's signature is not in DER") from None
 
 
 def _is_signed_by(expected: str, digest: bytes, signature: bytes) -> bool:

@@ -82,7 +82,9 @@ def test_an_adapter_that_is_not_installed_is_named() -> None:
         UnknownAdapter, match="no chain adapter for 'tvm'; installed: aptos, evm, solana"
     ):
         open_chain(8453, ["tvm+https://a.example/hidden"])
-    with pytest.raises(UnknownAdapter, match="no signer for 'kms'; installed: file"):
+    with pytest.raises(
+        UnknownAdapter, match="no signer for 'kms'; installed: aws-kms, file, pkcs11"
+    ):
         open_signer("kms://hidden")
 
 

@@ -12,16 +12,18 @@ from pathlib import Path
 
 import attrs
 import pytest
-from btclib_libsecp256k1 import dsa
+from btclib_libsecp256k1 import dsa, keys
 from Crypto.Hash import SHA256
 from Crypto.Protocol.KDF import HKDF
 from eth_account import Account
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payments_core.chains.evm import signers
 from payments_core.chains.evm.signers import LocalSigner, RemoteSigner, Signer, from_der
 from payments_core.chains.port import ChainUnavailable, SignerRefused
 from payments_core.chains.signatures import HALF_ORDER, ORDER, recover_signer_from_bytes
+from payments_core.conformance.signer import SignerConformance
 from tests.signers import sign_digest
 
 ENV, OTHER_ENV = "env_one", "env_two"
@@ -44,6 +46,14 @@ def written(path: Path, content: bytes = SECRET, mode: int = 0o600) -> Path:
     path.write_bytes(content)
     path.chmod(mode)
     return path
+
+
+class TestKeyFile(SignerConformance):
+    unknown_id = None  # it derives a key for every environment
+    secrets = (SECRET.hex(), repr(SECRET))
+
+    def open(self) -> Signer:
+        return LocalSigner(SECRET)
 
 
 # --- Any signer -----------------------------------------------------------------------------------
@@ -271,6 +281,49 @@ def test_a_service_that_does_not_answer_is_trouble_to_wait_for() -> None:
 
     with pytest.raises(ChainUnavailable):
         remote(silent).sign(ENV, DIGEST)
+
+
+class Naming:
+    """A key service that is asked for its public keys, and may be away."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.is_away = False
+
+    def sign(self, environment_id: str, digest: bytes) -> bytes:
+        return sign_digest(key_of(environment_id), digest)[:64]
+
+    def public_key(self, environment_id: str) -> bytes:
+        self.asked += 1
+        if self.is_away:
+            raise ChainUnavailable("away")
+        return keys.pubkey_from_prvkey(key_of(environment_id), compressed=False)
+
+
+def test_a_service_names_the_addresses_that_are_not_configured() -> None:
+    service = Naming()
+    signer = RemoteSigner(service, {ENV: LOCAL.address(ENV)})
+    assert signer.address(ENV) == LOCAL.address(ENV)
+    assert not service.asked
+    for _ in range(2):
+        assert signer.address(OTHER_ENV) == LOCAL.address(OTHER_ENV)
+        assert signer.sign(OTHER_ENV, DIGEST) == LOCAL.sign(OTHER_ENV, DIGEST)
+    assert service.asked == 1
+
+
+def test_requests_do_not_wait_one_after_the_other_for_a_service_that_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service = Naming()
+    service.is_away = True
+    signer = RemoteSigner(service, {})
+    for _ in range(3):
+        with pytest.raises(ChainUnavailable):
+            signer.address(ENV)
+    assert service.asked == 1
+    service.is_away = False
+    monkeypatch.setattr(signers.time, "monotonic", lambda: signer._asked.silent_until_s)
+    assert signer.address(ENV) == LOCAL.address(ENV)
 
 
 def test_a_services_client_is_in_no_repr() -> None:
