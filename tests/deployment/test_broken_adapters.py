@@ -90,14 +90,17 @@ def run_doctor(deployed: Deployed) -> dict[str, dict[str, str]]:
 def test_what_breaks_as_it_is_opened_is_refused_by_its_setting(
     deployed: Deployed, setting: str
 ) -> None:
-    deployed.configure(**{setting: {"url": URL}})
+    is_provider = setting not in ("storage", "limiter")
+    path = f"providers.{setting}" if is_provider else setting
+    given = {setting: {"url": URL}}
+    deployed.configure(**{"providers": given} if is_provider else given)
     found = run_doctor(deployed)
-    assert found["settings"]["says"].startswith(f"{setting}.url ")
+    assert found["settings"]["says"].startswith(f"{path}.url ")
     assert ("storage" in found, "limiter" in found) == (setting != "storage", setting != "limiter")
     for command in ("serve", "worker"):
         if command == "serve" or setting != "limiter":  # a worker has none
             said = deployed.run(command, fails=True)
-            assert f"{setting}.url " in said and "Traceback" not in said
+            assert f"{path}.url " in said and "Traceback" not in said
             assert PASSWORD not in said and "tiger" not in said
 
 
