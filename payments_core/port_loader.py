@@ -1,7 +1,8 @@
 """Opens a provider by its URL: adapters are found by entry points.
 
 An adapter's `open_url` is called with the URL, and returns an object of the port. Storages and
-chains take more than a URL: `storage_loader.py` and `chains/loader.py` open them.
+chains take more than a URL: `storage_loader.py` and `chains/loader.py` open them. Prices take the
+served chains too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from payments_core.pricing.port import Pricing
 from payments_core.routers.port import Router
 
 open_pricing = Opener[Pricing]("payments_core.pricing", Pricing, "source of prices")
-"""`table:`, the prices of which are in the URL (`pricing/table.py`)."""
+"""`table:`, the prices of which are in the URL (`pricing/table.py`), and `chainlink:`, which reads
+feeds (`pricing/chainlink.py`). Also takes `chains`, the served ones by their number."""
 open_kyc = Opener[KycProvider]("payments_core.kyc", KycProvider, "KYC provider")
 """No adapter comes with this distribution."""
 open_bank = Opener[Bank]("payments_core.banks", Bank, "bank")

@@ -142,18 +142,21 @@ def build_service(
             ),
         ),
     )
+    chains = build_chains(configuration)
     try:
         return PaymentsService(
             storage,
             key_ring,
             settings=settings,
-            chains=build_chains(configuration),
+            chains=chains,
             simulated_chains=configuration.simulated_chains,
             networks=build_networks(configuration),
             kyc=_open_url("providers.kyc.url", configuration.providers.kyc.url, open_kyc),
             bank=_open_url("providers.bank.url", configuration.providers.bank.url, open_bank),
             pricing=_open_url(
-                "providers.pricing.url", configuration.providers.pricing.url, open_pricing
+                "providers.pricing.url",
+                configuration.providers.pricing.url,
+                partial(open_pricing, chains=chains or {}),
             ),
             router=_open_url(
                 "providers.router.url", configuration.providers.router.url, open_router

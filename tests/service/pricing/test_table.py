@@ -9,8 +9,9 @@ import pytest
 from payments_core.adapters import UnknownAdapter
 from payments_core.conformance.pricing import PricingConformance
 from payments_core.port_loader import open_pricing
+from payments_core.pricing.costs import ExchangeCosts
 from payments_core.pricing.port import Pricing
-from payments_core.pricing.table import PriceTable, TablePricing, open_url
+from payments_core.pricing.table import TablePricing, open_url
 from tests.shipped import asset_of
 
 USDC, USDT = asset_of(1, "USDC"), asset_of(1, "USDT")
@@ -25,7 +26,8 @@ class TestTable(PricingConformance):
 
 def test_a_url_spells_the_table_out() -> None:
     opened = open_pricing(
-        "table:?USDC=1&USDT=0.5&fee_bps=100&fixed_fee_atomic=7&slippage_bps=9&time_s=3"
+        "table:?USDC=1&USDT=0.5&fee_bps=100&fixed_fee_atomic=7&slippage_bps=9&time_s=3",
+        chains={},
     )
     found = opened.estimate(USDC, USDT, 1_000_001)
     # twice the amount; one hundredth of it rounded up, and seven
@@ -35,9 +37,9 @@ def test_a_url_spells_the_table_out() -> None:
 
 
 def test_a_bare_url_is_the_default_table() -> None:
-    assert isinstance(open_pricing("table:"), TablePricing)
-    assert open_url("table:").usd_prices((USDC,)) == {USDC.id: Decimal(1)}
-    assert PriceTable().fee_bps == 5
+    assert isinstance(open_pricing("table:", chains={}), TablePricing)
+    assert open_url("table:", chains={}).usd_prices((USDC,)) == {USDC.id: Decimal(1)}
+    assert ExchangeCosts().fee_bps == 5
 
 
 @pytest.mark.parametrize(
@@ -49,9 +51,9 @@ def test_a_bare_url_is_the_default_table() -> None:
 )  # fmt: skip
 def test_a_url_that_spells_no_table_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        open_url(url)
+        open_url(url, chains={})
 
 
 def test_a_scheme_that_nobody_serves_is_refused() -> None:
     with pytest.raises(UnknownAdapter, match="source of prices"):
-        open_pricing("oracle://host.example")
+        open_pricing("oracle://host.example", chains={})
