@@ -1,7 +1,8 @@
 """The pricing port: the promises of a source of prices.
 
 Prices are decimals, never binary floating point. An answer holds only at that moment: the caller
-freezes it in a quote.
+freezes it in a quote. So an answer is the price of now, or there is none: a source that knows only
+an old one, or one that cannot be right, raises PricingUnavailable.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from payments_core.networks import Asset
 
 
 class PricingUnavailable(Exception):
-    """The source did not answer, or not in time. Ask again."""
+    """The source did not answer, not in time, or with what must not be used. Ask again."""
 
 
 class NotPriced(Exception):

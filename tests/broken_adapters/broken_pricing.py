@@ -10,34 +10,49 @@ import attrs
 
 from payments_core.networks import Asset
 from payments_core.pricing.port import Estimate, NotPriced, PricingUnavailable
-from payments_core.pricing.table import TablePricing
+from payments_core.pricing.table import STABLECOINS, TablePricing
 
 
-class Switch:
-    """Whether the source is down for all who opened it."""
+class Market:
+    """What all see who opened the source: whether it is down, old or lies, and its prices."""
 
     def __init__(self) -> None:
-        self.down = False
+        self.usd = dict(STABLECOINS)
+        self.down = self.old = self.lies = False
 
 
 class Plain(TablePricing):
     """Sound."""
 
-    def __init__(self, switch: Switch) -> None:
-        super().__init__()
-        self.switch = switch
+    def __init__(self, market: Market) -> None:
+        super().__init__(market.usd)
+        self.market = market
 
     def usd_prices(self, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
         self._require_up()
+        self._require_sound()
         return super().usd_prices(assets)
 
     def estimate(self, source: Asset, destination: Asset, amount_atomic: int) -> Estimate:
         self._require_up()
+        self._require_sound()
         return super().estimate(source, destination, amount_atomic)
 
     def _require_up(self) -> None:
-        if self.switch.down:
+        if self.market.down:
             raise PricingUnavailable("it is down")
+
+    def _require_sound(self) -> None:
+        self._require_fresh()
+        self._require_possible()
+
+    def _require_fresh(self) -> None:
+        if self.market.old:
+            raise PricingUnavailable("the newest price is of yesterday")
+
+    def _require_possible(self) -> None:
+        if self.market.lies:
+            raise PricingUnavailable("the price is zero")
 
 
 class TellsFloats(Plain):
@@ -83,5 +98,34 @@ class EstimatesTheUnknown(Plain):
 
 class RaisesTimeouts(Plain):
     def _require_up(self) -> None:
-        if self.switch.down:
+        if self.market.down:
             raise TimeoutError
+
+
+class AnswersWithOldPrices(Plain):
+    def _require_fresh(self) -> None:
+        pass
+
+
+class AnswersWithTheLastPossiblePrice(Plain):
+    def _require_possible(self) -> None:
+        pass
+
+
+class EstimatesWithOldPrices(AnswersWithOldPrices):
+    def usd_prices(self, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
+        Plain._require_fresh(self)
+        return super().usd_prices(assets)
+
+
+class KeepsItsFirstPrices(Plain):
+    def __init__(self, market: Market) -> None:
+        super().__init__(market)
+        self._usd = dict(market.usd)
+
+
+class KeepsItsFirstRates(Plain):
+    def estimate(self, source: Asset, destination: Asset, amount_atomic: int) -> Estimate:
+        self._require_up()
+        self._require_sound()
+        return TablePricing().estimate(source, destination, amount_atomic)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from payments_core.conformance.pricing import PricingConformance
+from payments_core.networks import Asset
 from payments_core.pricing.port import Pricing
 from tests.broken_adapters import broken_pricing as broken
 from tests.broken_adapters.failing_checks import checks_of, failures
+from tests.shipped import asset_of
+
+USDC_ON_ETHEREUM, USDT_ON_ETHEREUM = asset_of(1, "USDC"), asset_of(1, "USDT")
 
 EXPECTED_FAILURES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.TellsFloats, "a_price_is_a_decimal_above_zero"),
@@ -18,24 +24,39 @@ EXPECTED_FAILURES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.ReckonsInFloats, "an_amount_of_thirty_digits_loses_none"),
     (broken.EstimatesTheUnknown, "a_pair_without_a_price_is_refused"),
     (broken.RaisesTimeouts, "a_source_that_is_down_is_unavailable"),
+    (broken.AnswersWithOldPrices, "an_old_price_is_none"),
+    (broken.EstimatesWithOldPrices, "an_old_price_is_none"),
+    (broken.AnswersWithTheLastPossiblePrice, "an_impossible_price_is_none"),
+    (broken.KeepsItsFirstPrices, "a_price_follows_the_market"),
+    (broken.KeepsItsFirstRates, "a_price_follows_the_market"),
 )
 
 
 class Suite(PricingConformance):
-    can_fail = True
+    pairs = ((USDC_ON_ETHEREUM, USDT_ON_ETHEREUM),)
+    can_fail = can_go_stale = can_lie = can_move = True
 
     def __init__(self, pricing_class: type[broken.Plain]) -> None:
         self.pricing_class = pricing_class
-        self.switch = broken.Switch()
+        self.market = broken.Market()
 
     def open(self) -> Pricing:
-        return self.pricing_class(self.switch)
+        return self.pricing_class(self.market)
 
     def fail(self) -> None:
-        self.switch.down = True
+        self.market.down = True
+
+    def go_stale(self) -> None:
+        self.market.old = True
+
+    def lie(self) -> None:
+        self.market.lies = True
 
     def restore(self) -> None:
-        self.switch.down = False
+        self.market.down = self.market.old = self.market.lies = False
+
+    def move(self, asset: Asset, usd: Decimal) -> None:
+        self.market.usd[asset.symbol] = usd
 
 
 @pytest.mark.parametrize(("pricing", "check"), EXPECTED_FAILURES)

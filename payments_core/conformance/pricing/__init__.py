@@ -10,6 +10,10 @@ With pytest, a few lines make it run::
         def open(self):
             return my_package.open_url("my-prices://key@host.example")
 
+A source that reads the world outside declares more: `can_fail`, `can_go_stale`, `can_lie` and
+`can_move`, each with its hook in `Harness`. Without these, nobody has checked that a stale source
+makes quotes unavailable instead of wrong.
+
 Any other runner calls each `test_...` method of an instance; a check of what the adapter does not
 declare raises `unittest.SkipTest`.
 """

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from payments_core.conformance.pricing.harness import Harness
-from payments_core.pricing.port import Estimate, NotPriced, Pricing, PricingUnavailable
+from payments_core.pricing.port import Estimate, NotPriced, PricingUnavailable
+
+_ROUNDING = Decimal("0.0001")
 
 
 class PricingChecks(Harness):
@@ -56,17 +58,37 @@ class PricingChecks(Harness):
 
     def test_a_source_that_is_down_is_unavailable(self) -> None:
         self.require_capability("can_fail")
+        self._require_none_while(self.fail)
+
+    def test_an_old_price_is_none(self) -> None:
+        self.require_capability("can_go_stale")
+        self._require_none_while(self.go_stale)
+
+    def test_an_impossible_price_is_none(self) -> None:
+        self.require_capability("can_lie")
+        self._require_none_while(self.lie)
+
+    def test_a_price_follows_the_market(self) -> None:
+        self.require_capability("can_move")
         (source, destination), opened = self.pairs[0], self.open()
-        self.fail()
+        before = opened.estimate(source, destination, self.amount_atomic).rate
+        moved = opened.usd_prices((source,))[source.id] * Decimal("0.9")
+        self.move(source, moved)
+        found = opened.usd_prices((source,))[source.id]
+        assert abs(found - moved) <= moved * _ROUNDING, f"it is at {moved} now, not at {found}"
+        rate = opened.estimate(source, destination, self.amount_atomic).rate
+        expected = before * Decimal("0.9")
+        assert abs(rate - expected) <= expected * _ROUNDING, f"the rate is {expected}, not {rate}"
+
+    def _require_none_while(self, break_it: Callable[[], None]) -> None:
+        """No price and no estimate, and both again by the same handle after `restore`."""
+        (source, destination), opened = self.pairs[0], self.open()
+        _require_complete(opened.estimate(source, destination, self.amount_atomic))
+        break_it()
         _require_unavailable(lambda: opened.usd_prices((source,)))
         _require_unavailable(lambda: opened.estimate(source, destination, self.amount_atomic))
         self.restore()
-        _require_recovered(opened, self)
-
-
-def _require_recovered(opened: Pricing, harness: Harness) -> None:
-    source, destination = harness.pairs[0]
-    _require_complete(opened.estimate(source, destination, harness.amount_atomic))
+        _require_complete(opened.estimate(source, destination, self.amount_atomic))
 
 
 def _require_complete(found: Estimate) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+from decimal import Decimal
 
 from payments_core.networks import Asset, shipped_networks
 from payments_core.pricing.port import Pricing
@@ -32,6 +33,15 @@ class Harness:
     can_fail: bool = False
     """`fail` and `restore` work."""
 
+    can_go_stale: bool = False
+    """`go_stale` and `restore` work."""
+
+    can_lie: bool = False
+    """`lie` and `restore` work."""
+
+    can_move: bool = False
+    """`move` works, and the first pair is of two tokens, not of one on two chains."""
+
     def open(self) -> Pricing:
         """A handle to the source, as another process would have it."""
         raise NotImplementedError  # the adapter's own test class says how
@@ -40,8 +50,20 @@ class Harness:
         """Let the source stop answering."""
         raise NotImplementedError  # the adapter's own test class says how
 
+    def go_stale(self) -> None:
+        """Let all that the source knows be older than the adapter allows, without a failure."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def lie(self) -> None:
+        """Let what the source reports be impossible, such as a price of zero."""
+        raise NotImplementedError  # the adapter's own test class says how
+
     def restore(self) -> None:
-        """Undo `fail`."""
+        """Undo `fail`, `go_stale` and `lie`."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def move(self, asset: Asset, usd: Decimal) -> None:
+        """Let the market have another price of an asset; what is cached of the old one expires."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def setup_method(self) -> None:
