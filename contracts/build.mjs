@@ -31,6 +31,7 @@ const CONTRACTS = {
     "FeeToken", "BlacklistToken", "SilentToken", "SpoofToken", "HostileToken",
   ],
   "testing/Callers.sol": ["Batch", "ContractWallet"],
+  "testing/TestAggregator.sol": ["TestAggregator"],
 };
 
 const SETTINGS = {

@@ -43,7 +43,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "misdirected": "Funds that arrive and do not count: their way back.",
         "notices": "Notices that providers send: stored once, and routed to their cases.",
         "banks": "The port to a bank; the US rails' rules as tables; a simulated bank.",
-        "pricing": "The port to a price source; prices from a table.",
+        "pricing": "The port to a price source; prices from a table, and from feeds on chains.",
         "routers": "The port to routers, which exchange assets and cross chains; a simulated one.",
         "accounts": "Accounts, wallets, vaults, verification.",
         "deposits": "Deposit addresses, their deposits, the sweep into the vault.",

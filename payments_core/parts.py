@@ -119,6 +119,8 @@ class Parts:
         """Balances of any address, ours or not."""
         self.wallets: Final = Wallets(ports, chains, remote_calls, settings.service_name)
         """The wallets that accounts have proven to hold, and the challenges to prove it."""
+        self.pricing: Final = providers.pricing
+        """The source of prices of each mode that has one."""
         self.verifications: Final = Verifications(ports, providers.kyc, remote_calls)
         """The identity checks of accounts, by a KYC provider."""
         self.capabilities: Final = Capabilities(ports, banks, funding_banks.by_mode)

@@ -14,7 +14,13 @@ from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
 from payments_core.chains.gas import ReportsGas
 from payments_core.chains.loader import BeginsOnSight, Checkable, ChecksNodes
-from payments_core.chains.port import Chain, HasContracts, ReadsCode, UnloggedCoin
+from payments_core.chains.port import (
+    Chain,
+    HasContracts,
+    ReadsCode,
+    ReadsContracts,
+    UnloggedCoin,
+)
 from payments_core.chains.role_modules import ModuleChain
 from payments_core.chains.token_balances import ReadsTokenBalances
 from payments_core.clock import Clock, HasServerTime
@@ -60,6 +66,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
         ChecksNodes,
         HasContracts,
         ReadsCode,
+        ReadsContracts,
         UnloggedCoin,
         ReadsTokenBalances,
         ModuleChain,

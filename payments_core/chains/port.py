@@ -337,3 +337,15 @@ class ReadsCode(Protocol):
         An account with a key is none, even if it delegates to code (EIP-7702). Raises
         ChainUnavailable.
         """
+
+
+@runtime_checkable
+class ReadsContracts(Protocol):
+    """A chain whose nodes answer calls of contracts of strangers, such as price feeds."""
+
+    def read_contracts(self, asked: Sequence[tuple[str, bytes]]) -> tuple[bytes | None, ...]:
+        """What contracts (address, calldata) return, all at one newest block.
+
+        None for a call that is refused, as of a contract that reverts. The block may be a second
+        old, so that requests can share its query. Raises ChainUnavailable.
+        """

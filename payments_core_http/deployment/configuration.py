@@ -272,8 +272,8 @@ class PricingSettings:
     """The prices for quotes."""
 
     url: Text | None = setting(
-        "The URL of a price source, or `table:?USDC=1`. Without it the sandbox has a table, and"
-        " production makes no quotes.",
+        "The URL of a price source: `chainlink:` reads feeds from the chains, `table:?USDC=1` has"
+        " prices of yours. Without it the sandbox has a table, and production makes no quotes.",
         None,
         secret=True,
     )

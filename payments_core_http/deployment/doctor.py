@@ -51,6 +51,7 @@ from payments_core_http.deployment.chain_checks import SYSTEM_TIME, check_chain,
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.findings import Finding, Level
 from payments_core_http.deployment.loader import ConfigurationRefused
+from payments_core_http.deployment.price_checks import check_prices
 from payments_core_http.deployment.secret_mask import SecretMask
 from payments_core_http.deployment.signer_checks import find_signer_faults
 from payments_core_http.deployment.startup_rules import find_warnings, require_startable
@@ -132,6 +133,11 @@ def _run_all(
             tokens = service.networks.list_tokens(number)
             found = _check_chain(number, chain, senders, tokens=tokens, now=partial(now, service))
             yield from _catch_faults(f"chain {number}", found)
+    if configuration.providers.pricing.url is not None:
+        pricing = service.parts.pricing[configuration.mode]
+        networks = (service.networks.get(number) for number in service.chains)
+        priced = [token for one in networks if one is not None for token in one.tokens]
+        yield from _catch_faults("prices", check_prices(pricing, priced))
     if stored:
         yield from _catch_faults("signer", find_signer_faults(service, configuration.mode))
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))

@@ -9,7 +9,7 @@ import msgspec
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.quorum import NodeLagging, NodeSession
 from payments_core.chains.evm.responses import BadResponse
-from payments_core.chains.evm.rpc import RpcCall
+from payments_core.chains.evm.rpc import Result, RpcCall, require_results
 from payments_core.chains.port import Block
 
 
@@ -36,9 +36,22 @@ def call_at_block(
     session: NodeSession, calls: Sequence[Mapping[str, str]], block: Block
 ) -> Sequence[msgspec.Raw]:
     """The results of contracts at a block, which the node must have before and after."""
+    results = try_at_block(session, calls, block)
+    return require_results(session.name, _eth_calls(calls, block), results)
+
+
+def try_at_block(
+    session: NodeSession, calls: Sequence[Mapping[str, str]], block: Block
+) -> Sequence[Result]:
+    """As `call_at_block`, with a Refusal for each refused call."""
     around = block_call(block.number)
-    asked = [RpcCall("eth_call", (call, hex(block.number))) for call in calls]
-    before, *results, after = session.call_all([around, *asked, around])
-    if not parse_block_at(before, block.number) == parse_block_at(after, block.number) == block:
+    asked = [around, *_eth_calls(calls, block), around]
+    before, *results, after = session.batch(asked)
+    first, last = require_results(session.name, [around, around], [before, after])
+    if not parse_block_at(first, block.number) == parse_block_at(last, block.number) == block:
         raise NodeLagging(f"{session.name}: does not have block {block.number} of the other nodes")
     return results
+
+
+def _eth_calls(calls: Sequence[Mapping[str, str]], block: Block) -> list[RpcCall]:
+    return [RpcCall("eth_call", (call, hex(block.number))) for call in calls]

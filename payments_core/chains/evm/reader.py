@@ -17,7 +17,7 @@ from payments_core.chains.evm import contract_probe as questions
 from payments_core.chains.evm import contract_signatures, scans
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm import transaction_status as sightings
-from payments_core.chains.evm.blocks import call_at_block, read_blocks
+from payments_core.chains.evm.blocks import call_at_block, read_blocks, try_at_block
 from payments_core.chains.evm.contract_probe import ProbeResult
 from payments_core.chains.evm.quorum import (
     CHAIN_ID,
@@ -29,7 +29,7 @@ from payments_core.chains.evm.quorum import (
     require_chain,
 )
 from payments_core.chains.evm.responses import BadResponse, Log
-from payments_core.chains.evm.rpc import RpcCall, require_results
+from payments_core.chains.evm.rpc import Refusal, RpcCall, require_results
 from payments_core.chains.evm.scans import Scan
 from payments_core.chains.evm.sender_gas import EvmGas, agree_on_gas, gas_calls, parse_gas
 from payments_core.chains.evm.transaction_status import TransactionStatus
@@ -240,6 +240,19 @@ class EvmReader:
             return tuple(
                 questions.parse_result(answers.parse_data(raw))
                 for raw in call_at_block(session, put, latest)
+            )
+
+        return self._endpoints.query_agreed(ask)
+
+    def read_contracts(self, asked: Sequence[tuple[str, bytes]]) -> tuple[bytes | None, ...]:
+        """See ReadsContracts: one batch, with one query of the heads each second."""
+        calls = [{"to": address, "data": "0x" + data.hex()} for address, data in asked]
+        latest = self._shared_heads.get().latest
+
+        def ask(session: NodeSession) -> tuple[bytes | None, ...]:
+            return tuple(
+                None if isinstance(found, Refusal) else answers.parse_data(found)
+                for found in try_at_block(session, calls, latest)
             )
 
         return self._endpoints.query_agreed(ask)
