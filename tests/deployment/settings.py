@@ -43,13 +43,16 @@ def configured(environ: Mapping[str, str], **changes: str | None) -> Configurati
 
 
 def toml(values: Mapping[str, Any]) -> str:
-    """A TOML document of tables of texts, numbers and truths."""
+    """A TOML document of tables of texts, numbers and truths, and of tables of these."""
 
     def written(value: Any) -> str:
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, list):
             return "[" + ", ".join(map(written, value)) + "]"
+        if isinstance(value, dict):
+            fields = ", ".join(f"{name} = {written(item)}" for name, item in value.items())
+            return f"{{ {fields} }}"
         return f'"{value}"' if isinstance(value, str | Path) else str(value)
 
     plain = [
