@@ -165,6 +165,9 @@ class Silent(SimulatedChain):
     def heads(self):
         raise ChainUnavailable("no node answers")
 
+    def list_affordable(self):
+        return {}
+
 def opened(chain_id, urls, *, signer, settings, network):
     return Silent(chain_id)
 
@@ -220,6 +223,9 @@ class Hanging(SimulatedChain):
         if Path(__file__).with_name("node-answers").exists():
             raise ChainUnavailable("no node answers")
         threading.Event().wait()
+
+    def list_affordable(self):
+        return {}
 
 def opened(chain_id, urls, *, signer, settings, network):
     return Hanging(chain_id)
