@@ -167,8 +167,13 @@ suite-reports:
 	@$(PY) -m pytest tests/public_reports
 suite-deployed:
 	@$(PY) -m pytest $(DEPLOYED)
+# A rehearsal waits for blocks nearly all of its time, so rehearsals run beside the others.
 suite-adapters:
-	@$(PY) -m pytest tests/cli tests/broken_adapters tests/limiters
+	@mkdir -p build
+	@$(PY) -m pytest tests/cli/test_rehearse.py >build/rehearsals.log 2>&1 & rehearsals=$$!; \
+		$(PY) -m pytest tests/cli tests/broken_adapters tests/limiters \
+			--ignore tests/cli/test_rehearse.py; others=$$?; \
+		wait $$rehearsals; ended=$$?; cat build/rehearsals.log; exit $$((others + ended))
 
 .PHONY: docs
 docs: $(READY) ## Write docs/reference from the code and build the pages into build/docs

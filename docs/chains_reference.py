@@ -38,7 +38,7 @@ def page() -> str:
                     for entry in NETWORKS.values()
                 ),
             ),
-            "An account has a vault on each of them, at the same address on all EVM chains.\n"
+            "An account has a vault on each of them that is served, at the same address on all.\n"
             "[Networks, tokens and acceptance](../how-to/networks.md) says how to add others.\n"
             "The page about [finality](finality.md) says when a block counts as final, and"
             " [Serve an EVM chain](../how-to/serve-an-evm-chain.md) says what a deployment needs.",

@@ -33,7 +33,9 @@ and 256 bits would hold less than 10^42 of it."""
 
 _CHAIN_IDS = range(1, 2**53)
 _NAME = re.compile(r"(?! )[ -~]{1,64}(?<! )", re.ASCII)
+_NAME_RULE = "must have 1 to 64 visible characters"
 _SYMBOL = re.compile(r"[A-Za-z0-9._-]{1,16}", re.ASCII)
+_SYMBOL_RULE = "must have 1 to 16 letters, digits or .-_"
 _URL = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 _URL_RULE = "must be an http:// or https:// URL"
 _EXPLORER = re.compile(r"https://[\w.-]{1,253}(?::\d{1,5})?(?:/[\w.~/-]*)?", re.ASCII)
@@ -89,6 +91,8 @@ class FeePolicy:
         bounds = attrs.astuple(self)[:4]
         if any(type(bound) is not int for bound in attrs.astuple(self)) or bounds[0] < 0:
             raise ValueError("a fee must be an integer of at least zero")
+        if self.unestimated_margin < 1:
+            raise ValueError("a transaction needs the gas that it usually uses")
         if list(bounds) != sorted(bounds):
             raise ValueError("the bounds of a fee policy must be in ascending order")
 
@@ -286,11 +290,12 @@ class Networks(Mapping[int, Network]):
 def find_network_faults(network: Network) -> list[FieldError]:
     """Why a network cannot be registered, each reason by its path."""
     path = f"networks.{network.chain_id}"
+    coin, shipped = network.native_currency, shipped_networks().get(network.chain_id)
     faults = [
         FieldError(f"{path}.{name}", message)
         for name, is_right, message in (
             ("chain_id", network.chain_id in _CHAIN_IDS, "must be 1 to 2^53 - 1"),
-            ("name", bool(_NAME.fullmatch(network.name)), "must have 1 to 64 visible characters"),
+            ("name", bool(_NAME.fullmatch(network.name)), _NAME_RULE),
             ("tokens", bool(network.tokens), "must have at least one token"),
             ("rpc_url", bool(_URL.fullmatch(network.rpc_url)), _URL_RULE),
             (
@@ -299,6 +304,24 @@ def find_network_faults(network: Network) -> list[FieldError]:
                 "must be an https:// URL without a query",
             ),
             ("acceptance", bool(network.acceptance), "must have at least one row"),
+            ("native_currency.name", bool(_NAME.fullmatch(coin.name)), _NAME_RULE),
+            ("native_currency.symbol", bool(_SYMBOL.fullmatch(coin.symbol)), _SYMBOL_RULE),
+            (
+                "native_currency.decimals",
+                0 <= coin.decimals <= MAX_DECIMALS,
+                f"must be 0 to {MAX_DECIMALS}",
+            ),
+            ("block_ms", network.block_ms is None or network.block_ms > 0, "must be above 0"),
+            (
+                "finalized_s",
+                network.finalized_s is None or network.finalized_s >= 0,
+                "must be at least 0",
+            ),
+            (
+                "is_testnet",
+                shipped is None or network.is_testnet == shipped.is_testnet,
+                "is known of this network: it decides where its money may be served",
+            ),
         )
         if not is_right
     ]
@@ -318,7 +341,7 @@ def _find_token_faults(path: str, network: Network) -> Iterator[FieldError]:
         if token.chain_id != network.chain_id:
             yield FieldError(f"{at}.chain_id", f"must be {network.chain_id}")
         if not _SYMBOL.fullmatch(token.symbol):
-            yield FieldError(f"{at}.symbol", "must have 1 to 16 letters, digits or .-_")
+            yield FieldError(f"{at}.symbol", _SYMBOL_RULE)
         elif token.symbol in symbols:
             yield FieldError(f"{at}.symbol", f"{token.symbol} is given twice")
         if not MIN_DECIMALS <= token.decimals <= MAX_DECIMALS:

@@ -313,7 +313,8 @@ def _choose_networks(networks: Networks, chains: Mapping[int, Chain]) -> Network
     )
     if faults:
         raise ValidationFailed(faults)
-    return networks.keep_served(chains)
+    # Whoever has made a `Networks` without `merge` has checked nothing.
+    return networks.merge(*networks.values()).keep_served(chains)
 
 
 def _refuse_mainnets(networks: Networks, chains: Mapping[int, Chain]) -> None:

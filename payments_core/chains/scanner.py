@@ -70,10 +70,11 @@ class ScanCursor(Record):
     the number of blocks of the next scan. `scanned_at` is when the last scan began.
     `final_height` is the newest block that was scanned when it was final, and `final_time` its
     time: the transfers in it and below are stored, and no other can come there. `found` are the
-    digests of our transfers in the scanned blocks above it.
+    digests of our transfers in the scanned blocks above it. `tokens` are the addresses of all that
+    were ever scanned: a Payment may wait for one that the registry has no more.
     """
 
-    collection: ClassVar[Collection] = Collection("scan_cursors", schema=4)
+    collection: ClassVar[Collection] = Collection("scan_cursors", schema=5)
 
     chain_id: int
     ring: tuple[tuple[int, str], ...]
@@ -83,6 +84,7 @@ class ScanCursor(Record):
     final_height: int = -1
     final_time: Instant = 0
     found: BlockDigests = ()
+    tokens: tuple[str, ...] = ()
 
     scanned_at: ClassVar[FieldView[datetime]] = instant_view("scanned_at_ms")
 
@@ -261,6 +263,8 @@ class Scanner:
                 chain_id=chain.chain_id,
                 ring=((first.number, first.hash),),
             )
+        known = self._token_addresses(chain.chain_id)
+        cursor = evolve(cursor, tokens=tuple(dict.fromkeys((*cursor.tokens, *known))))
         if heads.latest.number < cursor.tip and chain.block(cursor.tip) is None:
             raise ChainUnavailable("the node is behind the node that answered before")
         kept = self._drop_reorged(chain, cursor)
@@ -274,7 +278,7 @@ class Scanner:
         # Remembered before they are scanned: a reorg in between then shows at the next scan.
         landmarks = self._choose_landmarks(chain, tip, last, heads)
         blocks = last - tip
-        everybody = chain.scan(self._token_addresses(chain.chain_id), None, tip + 1, last)
+        everybody = chain.scan(cursor.tokens, None, tip + 1, last)
         transfers = self._filter_known(everybody)
         if len(transfers) > MAX_OWN_TRANSFERS:  # one scan must end before its lease
             transfers = _take_whole_blocks(transfers)
@@ -320,8 +324,7 @@ class Scanner:
         end = min(heads.final.number, tip, begin + span)
         missed: tuple[ScannedTransfer, ...] = ()
         if begin < end:
-            tokens = self._token_addresses(chain.chain_id)
-            ours = self._filter_known(chain.scan(tokens, None, begin + 1, end))
+            ours = self._filter_known(chain.scan(cursor.tokens, None, begin + 1, end))
             missed = leave_out_known(ours, cursor.found)
             if len(missed) > MAX_OWN_TRANSFERS:
                 missed = _take_whole_blocks(missed)

@@ -188,18 +188,19 @@ def _token_fields(incoming: IncomingTransfer) -> dict[str, Any]:
 
 def is_same(deposit: Deposit, incoming: IncomingTransfer) -> bool:
     """Whether the chain still shows the deposit's transfer, in any block."""
-    return (deposit.asset, deposit.amount_atomic, deposit.sender) == (
-        incoming.asset,
+    return (deposit.token_address, deposit.amount_atomic, deposit.sender) == (
+        incoming.asset.address,
         incoming.amount_atomic,
         incoming.sender,
     )
 
 
 def with_location(deposit: Deposit, incoming: IncomingTransfer) -> Deposit:
-    """The deposit as the chain shows it now."""
+    """The deposit as the chain shows it now. A changed registry changes nothing of its token."""
+    is_same_token = deposit.token_address == incoming.asset.address
     return evolve(
         deposit,
-        **_token_fields(incoming),
+        **({} if is_same_token else _token_fields(incoming)),
         amount_atomic=incoming.amount_atomic,
         sender=incoming.sender,
         log_index=incoming.log_index,

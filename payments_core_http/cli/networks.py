@@ -138,7 +138,7 @@ def _describe_row(network: Network, row: Acceptance) -> Mapping[str, Any]:
     asked = [f"a {row.tag} block"] if row.tag is not None else []
     asked += [f"{_count(row.depth, 'block')} on top"] if row.depth else []
     amount = "any amount" if row.up_to is None else f"up to {row.up_to}"
-    takes = "for an unknown time"
+    takes = "the time is not known"
     if wait_ms is not None:
         short = wait_ms < MINUTE
         takes = f"about {wait_ms // SECOND} s" if short else f"about {wait_ms / MINUTE:.1f} minutes"

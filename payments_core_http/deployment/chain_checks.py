@@ -150,4 +150,5 @@ def _check_gas(name: str, chain: ReportsGas, senders: Collection[str]) -> Iterat
             yield Finding(name, "ok", says)
             continue
         level: Level = "warning" if transfers else "fault"
-        yield Finding(name, level, says, "send coins of the chain to it: transfers wait until then")
+        remedy = "send coins of the chain to it: with none, its transfers wait"
+        yield Finding(name, level, says, remedy)

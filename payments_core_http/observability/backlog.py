@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from payments_core_http.observability.metric_catalog import METRIC_BY_NAME
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
+
+_log = logging.getLogger(__name__)
 
 FOLLOW_AGAIN_MS = 10 * MINUTE
 """How often the senders are looked up in the storage."""
@@ -69,7 +72,13 @@ class BacklogCollector:
         """By chain; one whose senders are not known is absent."""
         fewest: dict[tuple[str, ...], float] = {}
         for number, chain in self._service.chains.items():
-            counted = chain.list_affordable().values() if isinstance(chain, ReportsGas) else ()
+            if not isinstance(chain, ReportsGas):
+                continue
+            try:
+                counted = chain.list_affordable().values()
+            except Exception:  # an adapter's fault must not hide all other figures
+                _log.exception("chain %d does not say what its senders can pay", number)
+                continue
             if counted:
                 fewest[(str(number),)] = min(counted)
         return fewest

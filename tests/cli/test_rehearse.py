@@ -157,20 +157,22 @@ def test_the_page_leads_from_an_empty_folder_to_three_rehearsals(tmp_path: Path)
         script = re.sub(
             rf"^(python3 local_testnet\.py \d+) {port}", rf"\1 {free}", script, flags=re.M
         )
-    walk = subprocess.Popen(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=tmp_path,
-        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    output = tmp_path / "said"  # a pipe would be held by the nodes, also if the walk has failed
+    with output.open("w") as said_to:
+        walk = subprocess.Popen(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=tmp_path,
+            env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+            stdout=said_to,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
-        said, _ = walk.communicate(timeout=520)
+        walk.wait(timeout=520)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(walk.pid, signal.SIGTERM)  # the nodes
+    said = output.read_text()
     assert walk.returncode == 0, said
     small, large, own = (
         json.loads((tmp_path / name).read_text())

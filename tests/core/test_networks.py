@@ -15,7 +15,7 @@ from payments_core.acceptance import Acceptance
 from payments_core.addresses import NATIVE_ADDRESS, normalize_address
 from payments_core.errors import UnsupportedAsset, UnsupportedChain, ValidationFailed
 from payments_core.evolve import evolve
-from payments_core.networks import Asset, NativeCurrency, Network, shipped_networks
+from payments_core.networks import Asset, FeePolicy, NativeCurrency, Network, shipped_networks
 
 ROOT = Path(__file__).resolve().parents[2]
 HEIGHTS = st.integers(0, 2**63 - 1)
@@ -162,6 +162,11 @@ def test_a_network_is_added_and_one_is_replaced() -> None:
         ({"explorer_url": 'https://explorer.example/"><script>'}, "explorer_url"),
         ({"explorer_url": "javascript:alert(1)//https://explorer.example"}, "explorer_url"),
         ({"acceptance": ()}, "acceptance"),
+        ({"native_currency": NativeCurrency("Two\nlines", "ETH", 18)}, "native_currency.name"),
+        ({"native_currency": NativeCurrency("Ether", "<b>", 18)}, "native_currency.symbol"),
+        ({"native_currency": NativeCurrency("Ether", "ETH", -1)}, "native_currency.decimals"),
+        ({"block_ms": 0}, "block_ms"),
+        ({"finalized_s": -1}, "finalized_s"),
         ({"tokens": (evolve(TOKEN, chain_id=78),)}, "tokens[0].chain_id"),
         ({"tokens": (evolve(TOKEN, symbol="US DC"),)}, "tokens[0].symbol"),
         ({"tokens": (evolve(TOKEN, decimals=37),)}, "tokens[0].decimals"),
@@ -183,6 +188,25 @@ def test_each_field_that_is_wrong_is_named_by_its_path(changes: Any, path: str) 
     with pytest.raises(ValidationFailed) as refused:
         NETWORKS.merge(wrong)
     assert f"networks.{wrong.chain_id}.{path}" in [fault.path for fault in refused.value.fields]
+
+
+@pytest.mark.parametrize("chain_id", [1, 84532])
+def test_a_shipped_network_stays_a_testnet_or_not(chain_id: int) -> None:
+    """Else real money might be served beside simulations, or a testnet's in production."""
+    network = NETWORKS[chain_id]
+    with pytest.raises(ValidationFailed, match=rf"networks\.{chain_id}\.is_testnet"):
+        NETWORKS.merge(evolve(network, is_testnet=not network.is_testnet))
+
+
+def test_a_transaction_gets_at_least_the_gas_that_it_uses() -> None:
+    with pytest.raises(ValueError, match="the gas that it usually uses"):
+        FeePolicy(
+            min_priority=0,
+            max_initial_priority=0,
+            max_priority=0,
+            fee_ceiling=0,
+            unestimated_margin=0,
+        )
 
 
 def test_a_value_of_another_kind_is_refused() -> None:

@@ -212,3 +212,9 @@ def test_an_evm_chain_without_fees_is_refused_when_it_is_opened(tmp_path: Path) 
     LocalSigner.open(tmp_path / "key")
     with pytest.raises(ConfigurationRefused, match=r"chains\.77 .* fee policy of chain 77"):
         build_chains(load_configuration(path, base))
+
+
+def test_a_shipped_testnet_is_not_called_a_mainnet(tmp_path: Path) -> None:
+    text = "[networks.84532]\nis_testnet = false"
+    [fault] = faults_of(tmp_path, text, "production", c84532="evm+https://node.example")
+    assert fault.startswith("networks.84532.is_testnet is known of this network")

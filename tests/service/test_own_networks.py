@@ -94,6 +94,58 @@ def test_a_stored_payment_keeps_its_token_when_the_registry_changes() -> None:
         later.payments.receive(new)
 
 
+def test_a_payment_is_paid_in_a_token_that_was_removed_meanwhile() -> None:
+    """Its money would be in escrow, and no scan would see it: the Payment would expire."""
+    storage = open_storage("memory:")
+    storage.migrate()
+    ring = KeyRing.parse(KeyRing.generate())
+    first = PaymentsService(storage, ring, networks=shipped_networks().merge(with_eurc()))
+    environment_id = first.tenants.create_app("Shop", "shop").environments["sandbox"]
+    shop = first.environment(environment_id)
+    eve = shop.accounts.create(NewAccount(external_user_id="eve", subject_type="individual"))
+    to = ToAccount(account_id=eve.account.id)
+    payment = shop.payments.receive(
+        NewPayment(amount="3", chain_id=8453, asset_symbol="EURC", destination=to)
+    ).payment
+    shop.sandbox.advance_clock(60)
+    later = PaymentsService(storage, ring).environment(environment_id)
+    shop.sandbox.transfer(8453, "EURC", "3", to=str(payment.escrow_address))
+    for _ in range(2):
+        later.sandbox.advance_clock(60)
+    assert later.payments.read(payment.id).payment.status == "succeeded"
+    [receipt] = later.payments.list_receipts(payment.id).receipts.records
+    assert (receipt.asset_symbol, receipt.decimals) == ("EURC", 6)
+
+
+def test_a_deposit_keeps_its_token_when_the_registry_renames_it() -> None:
+    """Nothing was undone: a partner must not hear of a reorg, nor see another amount."""
+    storage = open_storage("memory:")
+    storage.migrate()
+    ring = KeyRing.parse(KeyRing.generate())
+    first = PaymentsService(storage, ring, networks=shipped_networks().merge(with_eurc()))
+    environment_id = first.tenants.create_app("Shop", "shop").environments["sandbox"]
+    shop = first.environment(environment_id)
+    eve = shop.accounts.create(NewAccount(external_user_id="eve", subject_type="individual"))
+    id = eve.account.id
+    address = shop.deposits.issue_address(id, 8453).address
+    shop.sandbox.transfer(8453, "EURC", "3", to=address.address)
+    [found] = shop.deposits.check(id).deposits
+    assert found.status == "detected"
+    base = with_eurc()
+    renamed = attrs.evolve(base, tokens=(base.tokens[0], attrs.evolve(EURC, symbol="EUR")))
+    later = PaymentsService(storage, ring, networks=shipped_networks().merge(renamed))
+    later.environment(environment_id).sandbox.advance_clock(60)
+    [kept] = shop.deposits.list(id).records
+    assert (kept.status, kept.asset) == ("settled", found.asset)
+    names = [event.name for event in shop.events.list().records]
+    assert "deposit.failed" not in names
+
+
+def test_a_registry_that_was_made_without_checks_is_checked() -> None:
+    with pytest.raises(ValidationFailed, match=r"networks\.77\.acceptance"):
+        serve(Networks([attrs.evolve(OWN, acceptance=())]))
+
+
 def test_what_was_not_added_stays_unsupported() -> None:
     service = serve(shipped_networks().merge(OWN))
     shop = service.environment(service.tenants.create_app("Shop", "shop").environments["sandbox"])

@@ -107,7 +107,8 @@ class EvmChain(EvmReader):
         if network is None or network.chain_id != endpoints.chain_id:
             raise ChainMismatch(f"chain {endpoints.chain_id} is not registered: give its network")
         if network.fees is None:
-            raise ChainMismatch(f"the fee policy of chain {network.chain_id} is not configured")
+            missing = f"the fee policy of chain {network.chain_id} is not configured"
+            raise ChainMismatch(f"{missing}: its network has no `fees`")
         super().__init__(endpoints, network.acceptance)
         self._deployment = deployment
         others = (Deployment(deployment.admin, generation) for generation in GENERATIONS)

@@ -99,7 +99,10 @@ def check_node(node: Node, network: Network, now: Instant) -> Iterator[NodeCheck
     try:
         view = _view_node(node, network, now)
     except ChainError as error:
-        remedy = "is the URL that of a node of this chain, and does it know the policy's tags?"
+        remedy = (
+            "does this machine reach the URL, is it that of a node of this chain,"
+            " and does the node know the policy's tags?"
+        )
         yield NodeCheck(node.name, False, str(error), remedy)
         return
     behind = ", ".join(

@@ -295,7 +295,12 @@ class EvmReader:
     def _read_tip(self, session: NodeSession, senders: Sequence[str]) -> _Tip:
         tags = ("latest", *self._tags)
         needed = [CHAIN_ID, *(RpcCall("eth_getBlockByNumber", (tag, False)) for tag in tags)]
-        answered = session.batch([*needed, *gas_calls(senders)])
+        try:
+            answered = session.batch([*needed, *gas_calls(senders)])
+        except ChainUnavailable:
+            if senders:  # a node that fails on the gas still counts for the heads
+                return self._read_tip(session, ())
+            raise
         results = require_results(session.name, needed, answered[: len(needed)])
         require_chain(session.name, results[0], self.chain_id)
         found: dict[str, Block] = {}

@@ -25,7 +25,8 @@ class ObservedTransaction:
     """A transaction as the chain knew it, and the heads that were read before it.
 
     The final block of `heads` is the newest that the Payment accepts, and `final_height` the
-    chain's own. `network` is its chain's; None if that is no longer registered.
+    chain's own. `network` is its chain's; None if that is no longer registered. `asset` is the
+    Payment's, if it is on this chain: the network may have it no more, or by another name.
     """
 
     view: TransactionView | None
@@ -34,10 +35,12 @@ class ObservedTransaction:
     final_height: int = attrs.field(
         default=attrs.Factory(lambda self: self.heads.final.number, takes_self=True)
     )
+    asset: Asset | None = None
 
     def identify_token(self, address: str) -> Asset | None:
-        """The noticed token at an address; None for any other."""
-        tokens = () if self.network is None else self.network.noticed_tokens
+        """The Payment's token, or a noticed one, at an address; None for any other."""
+        own = () if self.asset is None else (self.asset,)
+        tokens = own if self.network is None else (*own, *self.network.noticed_tokens)
         return next((token for token in tokens if token.address == address), None)
 
     @property

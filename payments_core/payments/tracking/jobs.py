@@ -237,7 +237,8 @@ class ReceiptJobs:
         if tracked.transaction_hash not in views:
             raise ChainUnavailable("the nodes do not agree on the transaction")
         final_height = heads.final.number
-        is_strangers = not tracked.is_ours and tracked.chain_id == payment.chain_id
+        asset = payment.asset if tracked.chain_id == payment.chain_id else None
+        is_strangers = not tracked.is_ours and asset is not None
         if is_strangers:
             known = payment.unsettled
             has_room = tracked.transaction_hash in known or len(known) < MAX_UNSETTLED
@@ -245,7 +246,7 @@ class ReceiptJobs:
             heads = apply_acceptance(heads, early, payment.confirmations)
         network = self._networks.get(tracked.chain_id)
         view = views[tracked.transaction_hash]
-        observed = ObservedTransaction(view, heads, network, final_height)
+        observed = ObservedTransaction(view, heads, network, final_height, asset)
         if observed.block is None:
             _require_reorged(self._chains[tracked.chain_id], tracked)
         _require_logs(tracked, observed, str(payment.escrow_address))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -37,7 +38,15 @@ class PricedNode(FakeNode):
     def __init__(self, chain: FakeChain) -> None:
         self.wei = 5 * COST
         self.base_fee = BASE_FEE
+        self.gas_fault: str | None = None
         super().__init__(chain)
+
+    def _serve(self, handler: BaseHTTPRequestHandler, request: Any) -> None:
+        if self.gas_fault is not None:
+            calls = request if isinstance(request, list) else [request]
+            asks_gas = any(one["method"] in GAS for one in calls)
+            self.fault = self.gas_fault if asks_gas else None
+        super()._serve(handler, request)
 
     def eth_feeHistory(self, count: str, tag: str, shares: list[int]) -> dict[str, list[str]]:
         return {"baseFeePerGas": ["0x1", hex(self.base_fee)]}
@@ -148,6 +157,46 @@ def test_nodes_that_do_not_say_it_still_count_for_the_heads(
     assert read(nodes) == 5  # by the other two
     nodes[1].lies[method] = lie
     assert read(nodes) is None
+
+
+@pytest.mark.parametrize("method", GAS)
+@pytest.mark.parametrize("lie", [garble, refuse])
+def test_a_node_alone_has_the_same_heads_whatever_it_says_of_gas(
+    nodes: list[PricedNode], method: str, lie: Callable[[Any, object], object]
+) -> None:
+    chain = opened(nodes[:1])
+    heads = chain.heads()
+    nodes[0].lies[method] = lie
+    chain.follow_senders([SENDER])
+    assert chain.heads() == heads
+    assert chain.count_affordable(SENDER, "fund") is None
+    assert methods(nodes[0]) == [HEADS, HEADS + GAS]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "one missing",
+        "wrong ids",
+        "garbage",
+        "empty",
+        "truncated",
+        "cut",
+        "status 429",
+        "status 500",
+    ],
+)
+def test_a_node_alone_that_fails_on_the_gas_has_the_same_heads(
+    nodes: list[PricedNode], fault: str
+) -> None:
+    chain = opened(nodes[:1])
+    heads = chain.heads()
+    nodes[0].gas_fault = fault
+    chain.follow_senders([SENDER])
+    assert chain.heads() == heads
+    assert chain.heads() == heads  # no pause of the node has begun
+    assert chain.count_affordable(SENDER, "fund") is None
+    assert methods(nodes[0])[-2:] == [HEADS, HEADS]
 
 
 @pytest.mark.parametrize(("poor", "count"), [(1, 5), (2, 0)])

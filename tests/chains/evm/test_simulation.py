@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from typing import Any
 
@@ -14,13 +15,16 @@ import pytest
 from payments_core.chains.judge import judge
 from payments_core.chains.outbox import outbox
 from payments_core.chains.outbox.rebroadcast import Rebroadcaster
+from payments_core.chains.rotated_signer import RotatedSigner
 from tests.chains.evm.simulation import run
-from tests.chains.evm.simulation.run import KINDS, simulate
+from tests.chains.evm.simulation.run import KINDS, Run, simulate
+from tests.chains.evm.test_stalled_senders import OUTBOX_LOG
 
 STEPS = 100
 """Of each run; a run takes some seconds, and most of them are its end."""
 
 SEED_OF_A_FAILED_RELEASE = 8
+SEED_OF_A_KEY_CHANGE_AT_LOW_FEES = 73
 
 
 @pytest.mark.parametrize("seed", range(len(KINDS)))
@@ -48,6 +52,23 @@ def test_a_sender_that_offers_nothing_again_is_noticed(monkeypatch: pytest.Monke
     monkeypatch.setattr(run, "MAX_ROUNDS", 12)
     runs = (simulate(seed, STEPS) for seed in (4, 2, 10))  # not every run loses a transaction
     assert any("is executing" in said for one in runs for said in one.violations)
+
+
+def test_former_keys_raise_fees_and_a_forgotten_one_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    seed, make_signer = SEED_OF_A_KEY_CHANGE_AT_LOW_FEES, Run.make_signer
+    assert simulate(seed, STEPS).violations == ()
+    monkeypatch.setattr(Run, "make_signer", lambda it: RotatedSigner(make_signer(it).current, ()))
+    monkeypatch.setattr(run, "MAX_ROUNDS", 60)
+    log = logging.getLogger(OUTBOX_LOG)
+    log.addHandler(caplog.handler)
+    said = simulate(seed, STEPS).violations
+    log.removeHandler(caplog.handler)
+    assert any("is executing" in one for one in said)
+    assert all(one.endswith(("is executing", "reserved")) for one in said)  # it waits, no more
+    assert "ALARM" in caplog.text
+    assert "is not configured: give it in signer.former_urls" in caplog.text
 
 
 def test_a_failed_transfer_that_counts_as_done_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import pytest
 
@@ -67,8 +68,8 @@ def test_a_name_service_that_hangs_meets_the_limit_and_uses_up_its_room(
 
 
 def test_many_who_ask_for_a_name_at_once_have_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    released = threading.Event()
-    answers = iter(["192.0.2.1", "192.0.2.2"])
+    released, asking = threading.Event(), threading.Barrier(9)
+    answers = (f"192.0.2.{number}" for number in count(1))
 
     def answer(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
         released.wait(10)
@@ -76,11 +77,15 @@ def test_many_who_ask_for_a_name_at_once_have_one_answer(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(socket, "getaddrinfo", answer)
     resolver = SystemResolver()
+
+    def ask() -> list[str]:
+        asking.wait(10)
+        return resolver.resolve("a.example", 443, 10, environment_id=ENV)
+
     with ThreadPoolExecutor(8) as pool:
-        found = [
-            pool.submit(resolver.resolve, "a.example", 443, 10, environment_id=ENV)
-            for _ in range(8)
-        ]
+        found = [pool.submit(ask) for _ in range(8)]
+        asking.wait(10)
+        threading.Event().wait(0.2)  # so that all have come to the look-up
         released.set()
     assert len({tuple(each.result()) for each in found}) <= 2
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from payments_core.chains.evm.signers import LocalSigner
 from payments_core.payments.options.record import PaymentOption
 from tests.chains.evm.simulation.callers import payer_of
 from tests.chains.evm.simulation.network import (
@@ -173,11 +172,13 @@ def skew_clocks(run: Run) -> None:
 
 
 def rotate_key(run: Run) -> None:
-    """Processes start with another operator's key, all or only one."""
+    """Processes start with another operator's key and the former ones, all or only one."""
     if not run.kind.rotates:
         return
     run.tally["key rotated"] += 1
-    signer = LocalSigner(run.rng.choice(SECRETS))
+    secret = run.rng.choice(SECRETS)
+    run.secrets = [secret, *(one for one in run.secrets if one != secret)]
+    signer = run.make_signer()
     run.add_operator(signer.address(run.environment_id))
     is_everywhere = run.rng.random() < 0.6
     for process in run.processes if is_everywhere else [run.rng.choice(run.processes)]:

@@ -19,8 +19,8 @@ from payments_core.chains.evm import quorum
 from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.rpc import NodeRefused, Refusal, RpcCall
-from payments_core.chains.evm.signers import Signer
 from payments_core.chains.port import ChainUnavailable
+from payments_core.chains.rotated_signer import RotatedSigner
 from tests.chains.evm.simulation.network import CHAIN, Block, Network, OurTransaction, Receipt
 
 BUMP_AFTER_MS = 30_000
@@ -219,7 +219,7 @@ class PoolNode:
 
 
 def connect(
-    network: Network, nodes: Sequence[PoolNode], signer: Signer, clock_s: Callable[[], float]
+    network: Network, nodes: Sequence[PoolNode], signer: RotatedSigner, clock_s: Callable[[], float]
 ) -> EvmChain:
     """Our adapter over these nodes."""
     urls = [f"http://127.0.0.1:{9_000 + number}" for number in range(len(nodes))]

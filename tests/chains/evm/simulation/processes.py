@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from payments_core.chains.evm.signers import Signer
+from payments_core.chains.rotated_signer import RotatedSigner
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.service import PaymentsService
@@ -182,7 +182,7 @@ class Process:
         network: Network,
         nodes: Sequence[PoolNode],
         storage: Storage,
-        signer: Signer,
+        signer: RotatedSigner,
         true_clock: Clock,
         entropy: Callable[[int], bytes],
         shop: Shop,

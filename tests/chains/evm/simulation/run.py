@@ -21,6 +21,7 @@ from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Vault
 from payments_core.chains.evm.addresses import hash_id
 from payments_core.chains.evm.signers import LocalSigner
+from payments_core.chains.rotated_signer import RotatedSigner
 from payments_core.clock import FixedClock
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest
 from payments_core.errors import PaymentsError
@@ -63,9 +64,9 @@ class Kind:
     calm_fee: int = QUIET_FEE
 
 
-KINDS = (Kind(), Kind(rotates=True), Kind(calm_fee=GWEI))
-"""Each run takes one of these in turn. Where keys change fees are low at the end: fees of a former
-key cannot rise any more, so an operator waits before a change (docs/how-to/keys.md)."""
+KINDS = (Kind(), Kind(rotates=True, calm_fee=GWEI), Kind(calm_fee=GWEI))
+"""Each run takes one of these in turn. Where keys change, the base fee at the end is above most
+earlier ones: former keys must raise the fees of what they have signed (docs/how-to/keys.md)."""
 
 
 class Run:
@@ -92,13 +93,14 @@ class Run:
             PoolNode(self.network, number, lambda: self.interference.count_call(self.current))
             for number in range(nodes)
         ]
+        self.secrets = [SECRETS[0]]
         entropy = random.Random(f"entropy {seed}").randbytes
         self.processes = [
             Process(
                 network=self.network,
                 nodes=self.nodes,
                 storage=self.storage,
-                signer=LocalSigner(SECRETS[0]),
+                signer=self.make_signer(),
                 true_clock=self.clock,
                 entropy=entropy,
                 shop=self.shop,
@@ -131,6 +133,11 @@ class Run:
     def vault(self, account: Account) -> str:
         """The address of an account's vault."""
         return self.network.purse(self.environment_id, "vault", account.id)
+
+    def make_signer(self) -> RotatedSigner:
+        """A signer with the newest of the operator's keys, and with all former ones."""
+        current, *former = map(LocalSigner, self.secrets)
+        return RotatedSigner(current, tuple(former))
 
     def add_operator(self, address: str) -> None:
         """Let an address call the factory, and give it gas money."""
@@ -344,6 +351,7 @@ class Run:
             node.recover()
         for process in self.processes:
             process.clock.ahead_ms = 0
+            process.signer = self.make_signer()  # no process is left with a former key alone
             process.start()
         self.network.gossip()
 

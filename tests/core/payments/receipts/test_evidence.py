@@ -48,11 +48,17 @@ def failed(block: Block, heads: Heads) -> ObservedTransaction:
     return shown(block, heads, succeeded=False)
 
 
+def early(block: Block, *logs: TransferLog) -> ObservedTransaction:
+    """Counted by the Payment's own row, and not final for the chain."""
+    return attrs.evolve(shown(block, FINAL, *logs), final_height=99)
+
+
 YOUNG, FINAL = BEFORE_IT, BEHIND_IT
 SHOWS: dict[str, ObservedTransaction] = {
     "nothing": ObservedTransaction(None, FINAL, None),
     "waiting": shown(None, FINAL),
     "young": shown(HERE, YOUNG, LOG),
+    "early": early(HERE, LOG),
     "final": shown(HERE, FINAL, LOG),
     "moved-young": shown(ELSEWHERE, YOUNG, LOG),
     "moved-final": shown(ELSEWHERE, FINAL, LOG),
@@ -61,6 +67,7 @@ SHOWS: dict[str, ObservedTransaction] = {
     "amount-young": shown(ELSEWHERE, YOUNG, OTHER_AMOUNT),
     "amount-final": shown(ELSEWHERE, FINAL, OTHER_AMOUNT),
     "token-young": shown(ELSEWHERE, YOUNG, OTHER_TOKEN),
+    "token-early": early(ELSEWHERE, OTHER_TOKEN),
     "token-final": shown(ELSEWHERE, FINAL, OTHER_TOKEN),
     "zero-young": shown(ELSEWHERE, YOUNG, NOTHING),
     "zero-final": shown(ELSEWHERE, FINAL, NOTHING),
@@ -88,6 +95,7 @@ TABLE = """
 nothing         .        x         x-        f       t       x
 waiting         .        x         x-        f       t       x
 young           o!       o!        v!        o!      o!      o!
+early           o+       o+        v         o+      o+      o+
 final           o+       o+        v         o+      o+      o+
 moved-young     o!       o!        o-!       o!      o!      o!
 moved-final     o+       o+        v         o+      o+      o+
@@ -96,6 +104,7 @@ failed-final    .        f         f-        f       t       f
 amount-young    o!       o!        o-!       o!      o!      o!
 amount-final    o+       o+        o+-       o+      o+      o+
 token-young     o        o         o-        o       o       o
+token-early     o        o         o-        o       o       o
 token-final     t        t         t-        t       t       t
 zero-young      o        o         o-        o       o       o
 zero-final      z        z         z-        z       z       z
@@ -189,7 +198,7 @@ def test_a_look_does_what_the_table_says(known: str, shows: str) -> None:
 def test_what_a_transaction_brings_is_right_but_for_its_finality() -> None:
     brought = {shows: look([], observed).amount_atomic for shows, observed in SHOWS.items()}
     assert {shows: amount for shows, amount in brought.items() if amount} == {
-        "young": 1_000, "final": 1_000, "moved-young": 1_000, "moved-final": 1_000,
+        "young": 1_000, "early": 1_000, "final": 1_000, "moved-young": 1_000, "moved-final": 1_000,
         "amount-young": 999, "amount-final": 999, "two-young": 1_007, "two-final": 1_007,
     }  # fmt: skip
 

@@ -46,7 +46,7 @@ class Meanwhile(FaultyChain):
         self.fast = PaymentsService(
             world.storage,
             KeyRing.parse(RING),
-            chains=world.service.chains,
+            sandbox_chains=dict(world.service.chains),
             clock=Ahead(world.clock),
             transport=NoTransport(),
         )
