@@ -24,7 +24,7 @@ class TestExampleKyc(KycConformance):
     can_fail = can_lose_answers = True
 
     def setup_method(self) -> None:
-        command = [sys.executable, Path(__file__).with_name("service.py")]
+        command = [sys.executable, str(Path(__file__).with_name("service.py"))]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert self.process.stdout is not None
         self.url = json.loads(self.process.stdout.readline())["url"]

@@ -141,7 +141,7 @@ def _run_all(
         yield from _catch_faults("prices", check_prices(pricing, priced))
     if stored:
         yield from _catch_faults("signer", find_signer_faults(service, configuration.mode))
-        yield from _catch_faults("kyc", check_kyc(service, configuration, now(service)))
+        yield from _catch_faults("kyc", check_kyc(service, configuration, now))
         yield from _catch_faults("notices", check_notices(service, configuration.mode))
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from payments_core.accounts.verification.record import Verification
 from payments_core.clock import DAY, Instant
@@ -20,7 +20,9 @@ MAX_COUNTED = 100
 
 
 def check_kyc(
-    service: PaymentsService, configuration: Configuration, now: Instant
+    service: PaymentsService,
+    configuration: Configuration,
+    now: Callable[[PaymentsService], Instant],
 ) -> Iterator[Finding]:
     """Whether accounts can be verified, and which verifications nobody decides."""
     mode, has_provider = configuration.mode, configuration.providers.kyc.url is not None
@@ -33,7 +35,7 @@ def check_kyc(
         yield Finding("kyc", "ok", "simulated: the sandbox decides")
         return
     storage = service.parts.ports.storage
-    found = list(_find_long_waits(storage, mode, now - LONG_WAIT_DAYS * DAY))
+    found = list(_find_long_waits(storage, mode, now(service) - LONG_WAIT_DAYS * DAY))
     for environment_id, count in found[:MAX_COUNTED]:
         number = f"{count} or more" if count == MAX_COUNTED else str(count)
         says = f"{number} verifications of {environment_id} have waited for {LONG_WAIT_DAYS} days"

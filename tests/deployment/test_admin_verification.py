@@ -115,5 +115,5 @@ def test_doctor_says_which_verifications_wait_for_long_and_that_notices_are_kept
 def test_doctor_says_that_production_has_no_provider(deployed: Deployed) -> None:
     configuration = attrs.evolve(load_configuration(deployed.config, {}), mode="production")
     with serving(deployed, Office()) as service:
-        [found] = provider_checks.check_kyc(service, configuration, 0)
+        [found] = provider_checks.check_kyc(service, configuration, lambda _: 0)
     assert (found.level, found.remedy[:21]) == ("warning", "set providers.kyc.url")

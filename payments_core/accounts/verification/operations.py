@@ -299,7 +299,7 @@ class Verifications:
 
 def _is_usable(case: KycCase) -> bool:
     """Whether a notice can name the case, and a browser can open its URL."""
-    texts = (case.reference, case.hosted_url)
+    texts: tuple[object, ...] = (case.reference, case.hosted_url)
     if not all(isinstance(text, str) and text.isprintable() for text in texts):
         return False
     is_named = 0 < len(case.reference) <= MAX_NAME_LENGTH
