@@ -10,12 +10,15 @@ to an endpoint that answers at once. First alone; then beside each attack, on a 
 - creations: 70 requests to create endpoints at such names;
 - endpoints: as many active endpoints as there may be, at a receiver that hangs, and 20 writes;
 - node: 240 readings of balances a minute from a node that hangs;
-- logins: 50 addresses log in to the dashboard with wrong passwords, ten times a minute each.
+- logins: 50 addresses log in to the dashboard with wrong passwords, ten times a minute each;
+- forged: ten addresses send notices of 64 KiB with a wrong signature, 500 times a minute each;
+- notices: a provider sends 1,200 notices a minute of cases that nobody knows, each twice.
 """
 
 from __future__ import annotations
 
 import argparse
+import hmac
 import json
 import os
 import re
@@ -34,6 +37,7 @@ from urllib.parse import urlencode
 
 import attrs
 
+from benchmarks.hanging_world import KYC_SECRET
 from payments_core.credentials.keyring import KeyRing
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
@@ -42,12 +46,14 @@ from payments_core.storage_loader import open_storage
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.cli.api_client import basic_authorization
 from payments_core_http.cli.child_processes import ChildProcess
+from payments_core_http.wire.limits import MAX_BODY_BYTES
 from tests.deployment.deployed import Deployed
 
 READ_S = 0.125
 WRITE_S = 1.0
 HANG_S = 15.0
 ADDRESSES, LOGINS_A_MINUTE = 50, 10
+FORGERS = 10
 _HIDDEN_FIELD = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
 
 
@@ -170,6 +176,42 @@ def log_in(setup: Setup) -> None:
     print(f"  log-ins answered {dict(setup.statuses)}", flush=True)
 
 
+def forge_notices(setup: Setup) -> None:
+    """As often as ten addresses may, each body as long as may be."""
+    body = b" " * MAX_BODY_BYTES
+    _send_notices(setup, FORGERS * 500, lambda _: ({"Example-Time": "1"}, body))
+
+
+def report_notices(setup: Setup) -> None:
+    """Signed, twice as many as a provider may send, and each twice."""
+
+    def sign(number: int) -> tuple[dict[str, str], bytes]:
+        body = b'{"id": "n%d", "case": "case-%d"}' % (number // 2, number // 2)
+        stamp = str(int(time.time()))
+        signed = hmac.digest(KYC_SECRET, stamp.encode() + b"." + body, "sha256").hex()
+        return {"Example-Time": stamp, "Example-Signature": signed}, body
+
+    _send_notices(setup, 2_400, sign)
+
+
+def _send_notices(
+    setup: Setup, a_minute: int, make: Callable[[int], tuple[dict[str, str], bytes]]
+) -> None:
+    def send(number: int) -> None:
+        headers, body = make(number)
+        headers["X-Forwarded-For"] = f"203.0.113.{number % FORGERS + 1}"
+        port = setup.attacker.ports[number % len(setup.attacker.ports)]
+        with closing(HTTPConnection("127.0.0.1", port)) as http:
+            http.request("POST", "/providers/kyc/flooded", body, headers)
+            setup.statuses[http.getresponse().status] += 1
+
+    with ThreadPoolExecutor(64) as pool:
+        for number in range(int(setup.seconds * a_minute / 60)):
+            pool.submit(send, number)
+            time.sleep(60 / a_minute)
+    print(f"  notices answered {dict(setup.statuses)}", flush=True)
+
+
 def wait(setup: Setup) -> None:
     """No attack."""
 
@@ -181,6 +223,8 @@ ATTACKS: dict[str, tuple[Attack, Callable[[int, int], str] | None, int]] = {
     "endpoints": (write, lambda port, n: f"http://127.0.0.1:{port}/hangs/{n}", 100),
     "node": (read_balances, None, 0),
     "logins": (log_in, None, 0),
+    "forged": (forge_notices, None, 0),
+    "notices": (report_notices, None, 0),
 }
 """Each attack, and the endpoints that the attacker has before it."""
 

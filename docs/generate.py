@@ -441,6 +441,7 @@ SUBJECTS: dict[Subject, str] = {
     "payment": "Payment",
     "link": "checkout link",
     "address_and_app": "client's address and app",
+    "provider": "provider and mode",
     "address_and_operator": "client's address and operator's name",
 }
 

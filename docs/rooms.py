@@ -84,6 +84,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "older_objects": "The objects that an older contract changes, wherever they are in JSON.",
         "contracts": "The version that a request requires; its body and answer in older contracts.",
         "calls": "A handler's request, and its answers.",
+        "rate_context": "What is known about the rates of one request.",
         "throttling": "Rate policies applied to requests.",
         "cors": "Which origins browsers may call from.",
         "observability": "Logs, metrics, traces, health, the management listener.",

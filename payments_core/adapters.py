@@ -85,13 +85,15 @@ class Opener(Generic[P]):
     what: str
 
     def __call__(self, url: str, **more: Any) -> P:
-        """The adapter that a URL names. `more` is what the port's adapters take besides the URL.
+        """The adapter that a URL names: by its scheme, or by what precedes a `+` in it.
+
+        `more` is what the port's adapters take besides the URL.
 
         Raises UnknownAdapter for a scheme that no adapter serves, ImportError if an adapter's
         driver is not installed, ValueError if the adapter cannot read the URL or opens nothing of
         the port, and the adapter's own errors.
         """
-        scheme = scheme_of(url)
+        scheme = scheme_of(url).partition("+")[0]
         opened: P = load_adapter(self.group, scheme, self.what)(url, **more)
         require_port(opened, self.port, scheme, self.what)
         return opened

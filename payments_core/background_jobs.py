@@ -10,6 +10,7 @@ from payments_core.accounts.capabilities.operations import Capabilities
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.verification.following import (
     LOOK_AT_VERIFICATION,
+    LOOK_QUEUE,
     MAX_PAUSE_MS,
     VerificationLooks,
 )
@@ -84,6 +85,7 @@ TIMER_THREADS = 2
 QUEUES = (
     Queue("chain", lane_concurrency=1),
     Queue("timers", lane_concurrency=16, threads=TIMER_THREADS),
+    LOOK_QUEUE,
     FAN_OUT_QUEUE,
     DELIVERY_QUEUE,
     TASK_QUEUE,

@@ -109,7 +109,7 @@ def create_app(
     formats: Mapping[type[Row], Format[Any]] = {
         Route: api,
         PageRoute: PageFormat(service, mode, throttle),
-        NoticeRoute: NoticeFormat(service, mode, api.render_error),
+        NoticeRoute: NoticeFormat(service, mode, throttle, api.render_error),
     }
     pipeline = Pipeline(service, mode, flights, throttle, allowed, observer, api.render_error)
     make = partial(_make_responders, pipeline, formats)

@@ -92,10 +92,14 @@ class Call:
 
 @attrs.frozen(kw_only=True)
 class NoticeCall(Call):
-    """The request of a provider: its headers, with lower-case names, and the bytes of its body."""
+    """The request of a provider: its headers, with lower-case names, and the bytes of its body.
+
+    `count` counts new notices of the provider of that name. Raises RateLimited.
+    """
 
     headers: Mapping[str, str] = attrs.field(repr=False)
     body: bytes = attrs.field(repr=False)
+    count: Callable[[str, int], None] = attrs.field(repr=False)
 
 
 @attrs.frozen(kw_only=True)

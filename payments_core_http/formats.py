@@ -29,9 +29,10 @@ from payments_core_http.contracts import OlderContracts, RouteContract
 from payments_core_http.errors import ENCODERS, error_form_of, status_of
 from payments_core_http.idempotency import build_idempotent, check_key, read_key
 from payments_core_http.observability.requests import ObservedRequest
+from payments_core_http.rate_context import RateLimitContext
 from payments_core_http.response_cache import ResponseCache
 from payments_core_http.routing import NoticeRoute, PageRoute, RenderError, Route, Row
-from payments_core_http.throttling import RateLimitContext, Throttle
+from payments_core_http.throttling import Throttle
 from payments_core_http.wire.body_bytes import (
     BodyIncomplete,
     declared_length,
@@ -195,6 +196,7 @@ class NoticeFormat:
 
     _service: PaymentsService
     _mode: str
+    _throttle: Throttle
     _render_error: RenderError
 
     def read_call(self, route: NoticeRoute, context: RequestContext) -> Call:
@@ -214,6 +216,7 @@ class NoticeFormat:
             path=context.path,
             headers=read_headers(environ),
             body=body,
+            count=partial(self._throttle.check_provider, context.rate_context, route),
         )
 
     def find_earlier(self, route: NoticeRoute, context: RequestContext) -> AlreadyResponded | None:

@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
 
 def receive(service: PaymentsService, call: NoticeCall) -> Response:
-    """Store the provider's notices; 204 after the commit, also if all are stored already."""
-    service.parts.provider_notices.receive(
-        call.mode, call.path["kind"], call.path["provider"], call.headers, call.body
-    )
+    """Store the provider's notices; 204 after the commit, also if all are stored already.
+
+    They are counted in between: a forgery or a repeat uses up nothing of what the provider may
+    send.
+    """
+    notices, kind, name = service.parts.provider_notices, call.path["kind"], call.path["provider"]
+    new = notices.read_new(call.mode, kind, name, call.headers, call.body)
+    call.count(f"{call.mode}:{kind}:{name}", len(new))
+    notices.store(call.mode, new)
     return Response(204, b"", call.caller.api_version)
 
 
@@ -28,6 +33,7 @@ ROUTES = (
         receive,
         needs=None,
         summary="Receive the notices of a provider.",
+        policy="provider_notices",
         miss_policy="provider_notice_misses",
         errors=(NotFound, ProviderSignatureInvalid, ServiceUnavailable),
     ),

@@ -15,7 +15,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import attrs
 from msgspec import structs
 
 from payments_core.clock import DAY, SECOND, Clock, HasServerTime, Instant, SystemClock
@@ -31,6 +30,7 @@ from payments_core.plain_calls import require_plain_methods, require_plain_resul
 from payments_core.tenants.record import Environment
 from payments_core_http.client_address import CountedNetwork, Proxy, identify_client
 from payments_core_http.errors import RateLimited, RateLimitReason
+from payments_core_http.rate_context import RateLimitContext, seconds_until
 
 if TYPE_CHECKING:
     from payments_core_http.routing import Credential, PageRoute, Row
@@ -63,25 +63,6 @@ UNKNOWN_ADDRESSES = (
 )
 
 _log = logging.getLogger("payments_core_http")
-
-
-@attrs.define
-class RateLimitContext:
-    """What is known about one request's rates so far: its owner, and the state of each policy."""
-
-    client: tuple[CountedNetwork, ...] = ()
-    states: list[PolicyState] = attrs.field(factory=list)
-
-    def headers(self, now: Instant) -> dict[str, str]:
-        """`RateLimit-*` of the policy with the fewest requests left; empty if none was counted."""
-        if not self.states:
-            return {}
-        least = min(self.states, key=lambda policy_state: policy_state.remaining)
-        return {
-            "RateLimit-Limit": str(least.limit),
-            "RateLimit-Remaining": str(least.remaining),
-            "RateLimit-Reset": str(_seconds_until(least.reset_at, now)),
-        }
 
 
 class Throttle:
@@ -176,6 +157,8 @@ class Throttle:
         if self._limiter is None or route.policy is None:
             return
         policy = ROUTE_POLICIES[route.policy]
+        if policy.subject == "provider":
+            return  # counted when the provider has proven that it sends: `check_provider`
         if policy.subject == "payment":
             policy_checks = [self._policy_check(policy, subjects["paymentId"])]
         elif policy.subject == "link":
@@ -187,9 +170,7 @@ class Throttle:
             of_app = environment is not None and policy.subject == "address_and_app"
             app = f" {environment.app_id}" if environment is not None and of_app else ""
             policy_checks = self._address_checks(rate_context, policy, app)
-        policies = [policy] * len(policy_checks)
-        self._check_policies(rate_context, policies, policy_checks)
-        self._require_admitted(rate_context, policies)
+        self._count(rate_context, policy, policy_checks)
 
     def check_miss(self, rate_context: RateLimitContext, route: Row) -> None:
         """Count, for its address, a request whose route has not found what it names.
@@ -201,9 +182,19 @@ class Throttle:
             return
         policy = ROUTE_POLICIES[route.miss_policy]
         policy_checks = self._address_checks(rate_context, policy)
-        policies = [policy] * len(policy_checks)
-        self._check_policies(rate_context, policies, policy_checks)
-        self._require_admitted(rate_context, policies)
+        self._count(rate_context, policy, policy_checks)
+
+    def check_provider(
+        self, rate_context: RateLimitContext, route: Row, provider: str, notices: int
+    ) -> None:
+        """Count new notices of a provider, which has proven that it sent them. Raises RateLimited.
+
+        Only then: nobody else can use up what the provider may send.
+        """
+        if self._limiter is None or route.policy is None or not notices:
+            return
+        policy = ROUTE_POLICIES[route.policy]
+        self._count(rate_context, policy, [self._policy_check(policy, provider, cost=notices)])
 
     def check_name(self, rate_context: RateLimitContext, route: PageRoute, username: str) -> None:
         """Count a log-in for the operator that it names, as it is looked up, whether there is one.
@@ -217,9 +208,7 @@ class Throttle:
         policy = ROUTE_POLICIES[route.name_policy]
         name = hashlib.sha256(username.encode()).hexdigest()
         policy_checks = self._address_checks(rate_context, policy, f" {name}")
-        policies = [policy] * len(policy_checks)
-        self._check_policies(rate_context, policies, policy_checks)
-        self._require_admitted(rate_context, policies)
+        self._count(rate_context, policy, policy_checks)
 
     def check_app(
         self, rate_context: RateLimitContext, route: Row, environment: Environment
@@ -323,6 +312,17 @@ class Throttle:
         limit = abuse.requests * network.multiple
         return PolicyCheck(f"abuse:{network.name}", limit, abuse.window_ms, cost, abuse.block_ms)
 
+    def _count(
+        self,
+        rate_context: RateLimitContext,
+        policy: RatePolicy,
+        policy_checks: Sequence[PolicyCheck],
+    ) -> None:
+        """Count the request for one policy. Raises RateLimited."""
+        policies = [policy] * len(policy_checks)
+        self._check_policies(rate_context, policies, policy_checks)
+        self._require_admitted(rate_context, policies)
+
     def _check_policies(
         self,
         rate_context: RateLimitContext,
@@ -399,7 +399,7 @@ class Throttle:
             limit=policy_state.limit,
             remaining=policy_state.remaining,
             reset_at=policy_state.reset_at,
-            retry_after_s=_seconds_until(policy_state.reset_at, self._clock.real_now()),
+            retry_after_s=seconds_until(policy_state.reset_at, self._clock.real_now()),
             reason=reason,
         )
 
@@ -411,8 +411,3 @@ def _do_nothing() -> None:
 def _hash_code(code: str) -> str:
     """A limiter's key for a link's code, which gives access to the page and is in no log."""
     return hashlib.sha256(code.encode()).hexdigest()[:32]
-
-
-def _seconds_until(at: Instant, now: Instant) -> int:
-    """Whole seconds, rounded up so that a retry is not too early; at least 1."""
-    return max(1, -(-(at - now) // SECOND))

@@ -14,12 +14,20 @@ import attrs
 from payments_core.clock import HOUR, MINUTE, SECOND
 
 Subject = Literal[
-    "address", "environment", "app", "payment", "link", "address_and_app", "address_and_operator"
+    "address",
+    "environment",
+    "app",
+    "payment",
+    "link",
+    "provider",
+    "address_and_app",
+    "address_and_operator",
 ]
 """The subject that is counted. An address is a client's; an app has an environment per mode; a link
-is a checkout link, for all visitors; an operator is the name in a log-in."""
+is a checkout link, for all visitors; a provider has a door per mode; an operator is the name in a
+log-in."""
 
-Kind = Literal["any", "read", "write", "post", "created"]
+Kind = Literal["any", "read", "write", "post", "created", "new"]
 
 _KINDS: Mapping[Kind, str] = {
     "any": "every request",
@@ -27,6 +35,7 @@ _KINDS: Mapping[Kind, str] = {
     "write": "all other methods",
     "post": "POST",
     "created": "every creation",
+    "new": "everything new",
 }
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -139,6 +148,10 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
         RatePolicy(
             "provider_notice_misses", "address", 30, MINUTE,
             where="for a notice that is not signed by its provider, or for no provider",
+        ),
+        RatePolicy(
+            "provider_notices", "provider", 600, MINUTE, "new",
+            where="that a provider's signed notices report; a repeat does not count",
         ),
         RatePolicy("legacy_chain_reads", "address", 30, MINUTE, where="for `get-balances` of v1"),
         RatePolicy(

@@ -27,7 +27,10 @@ ROUTE_NOTICE = "notices.route"
 SEARCH_MS = 15 * MINUTE
 """How long the case of a notice is looked for."""
 
-KEPT_MS = 30 * DAY
+SECOND_LOOK_MS = 1 * MINUTE
+"""After this pause a case is looked at once more: a provider may report before it knows itself."""
+
+KEPT_MS = 3 * DAY
 """How long a routed notice is kept: a provider that repeats it later causes one more look."""
 
 _log = logging.getLogger(__name__)
@@ -63,14 +66,17 @@ class NoticeJobs:
         if notice is None or notice.status == "unknown":
             self._committer.finish(claimed)
             return
-        if notice.status == "routed":
+        now = self._clock.now()
+        forgotten_at = notice.updated_at_ms + KEPT_MS
+        if notice.status == "routed" and now >= forgotten_at:
             self._committer.finish(claimed, Decision(None, deletes=(notice,)))
             return
         owner = self._owners.get(notice.kind)
         found = "unknown" if owner is None else owner.bring_forward(notice.mode, notice.reference)
-        now = self._clock.now()
-        if found == "done":
-            self._end(claimed, notice, "routed", now + KEPT_MS)
+        if notice.status == "routed":
+            self._committer.finish(claimed, Decision(None, next_run_at=forgotten_at))
+        elif found == "done":
+            self._end(claimed, notice, "routed", now + SECOND_LOOK_MS)
         elif now - notice.received_at_ms < SEARCH_MS:
             pause_ms = min(POLL_MS << min(claimed.job.failures, 16), MAX_BACKOFF_MS)
             again = Decision(None, next_run_at=now + pause_ms, made_no_progress=True)

@@ -43,6 +43,15 @@ class ProviderNotices:
     ) -> None:
         """Store the notices of a request, each once, and have them routed.
 
+        Raises what `read_new` and `store` raise.
+        """
+        self.store(mode, self.read_new(mode, kind, name, headers, body))
+
+    def read_new(
+        self, mode: str, kind: str, name: str, headers: Mapping[str, str], body: bytes
+    ) -> Sequence[StoredNotice]:
+        """The notices of a request that are not stored yet, each once.
+
         `headers` have lower-case names. Raises NotFound without such a provider,
         ProviderSignatureInvalid, ValidationFailed for notices that cannot be stored, Unavailable.
         """
@@ -63,13 +72,22 @@ class ProviderNotices:
         rows = {
             row.id: row for row in (_make_row(mode, its_kind, name, one, now) for one in notices)
         }
+        stored = self._storage.read(
+            DIRECTORY, lambda snapshot: snapshot.get_many(StoredNotice, list(rows))
+        )
+        return [row for id, row in sorted(rows.items()) if id not in stored]
+
+    def store(self, mode: str, notices: Sequence[StoredNotice]) -> None:
+        """Store notices that `read_new` returned, and have them routed. Raises Unavailable."""
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
-            new = [row for id, row in sorted(rows.items()) if tx.get(StoredNotice, id) is None]
-            jobs = [route_job(row, now) for row in new]
+            stored = tx.get_many(StoredNotice, [row.id for row in notices])
+            new = [row for row in notices if row.id not in stored]
+            jobs = [route_job(row, row.received_at_ms) for row in new]
             return Decision(None, inserts=(*new, *jobs))
 
-        self._committer.commit(WorkerAuthority(DIRECTORY, mode), decide)
+        if notices:
+            self._committer.commit(WorkerAuthority(DIRECTORY, mode), decide)
 
     def list(
         self,

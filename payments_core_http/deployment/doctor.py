@@ -52,6 +52,7 @@ from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.findings import Finding, Level
 from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.deployment.price_checks import check_prices
+from payments_core_http.deployment.provider_checks import check_kyc, check_notices
 from payments_core_http.deployment.secret_mask import SecretMask
 from payments_core_http.deployment.signer_checks import find_signer_faults
 from payments_core_http.deployment.startup_rules import find_warnings, require_startable
@@ -140,6 +141,8 @@ def _run_all(
         yield from _catch_faults("prices", check_prices(pricing, priced))
     if stored:
         yield from _catch_faults("signer", find_signer_faults(service, configuration.mode))
+        yield from _catch_faults("kyc", check_kyc(service, configuration, now))
+        yield from _catch_faults("notices", check_notices(service, configuration.mode))
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
 
 

@@ -167,6 +167,25 @@ def test_a_server_hears_of_a_request_only_when_it_is_whole(
     assert b"expect" not in request.lower()
 
 
+def test_a_providers_notice_reaches_the_door_as_it_was_signed(
+    before_it: Proxy, upstream: Listening
+) -> None:
+    body = bytes(range(256)) * 16 + b' {"a" : 1 }\r\n'
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(
+            before_it.ask, "POST", "/providers/kyc/example", body,
+            Content_Type="application/octet-stream", Example_Time="1", Example_Signature="t=1,v1=a",
+        )  # fmt: skip
+        peer, request = upstream.request()
+        upstream.answer(peer)
+        assert asked.result().status == 200
+    head, _, received = request.partition(b"\r\n\r\n")
+    assert received == body
+    assert head.startswith(b"POST /providers/kyc/example ")
+    for line in (b"example-time: 1", b"example-signature: t=1,v1=a"):
+        assert line in head.lower()
+
+
 def test_the_clients_address_is_set_and_what_it_wrote_itself_is_gone(
     before_it: Proxy, upstream: Listening
 ) -> None:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import attrs
 import pytest
 
 from payments_core import KeyRing, NewAccount, PaymentsService, open_storage
 from payments_core.notices import jobs
+from payments_core_http.deployment import provider_checks
+from payments_core_http.deployment.loader import load_configuration
 from tests.deployment.deployed import Deployed, shop
+from tests.deployment.installed import install
 from tests.service.notices.office import Office, notice
+
+OPENS_OFFICE = """
+from tests.service.notices.office import Office
+
+def open_url(url):
+    return Office()
+"""
 
 
 @pytest.fixture
@@ -67,3 +79,41 @@ def test_a_notice_of_nobody_is_listed_and_tried_again(
     assert deployed.admin("notices", "retry", unknown["noticeId"])["status"] == "received"
     assert deployed.admin("notices", "list") == []
     assert "notice" in deployed.run("admin", "notices", "retry", "none", fails=True)
+
+
+def kyc_findings(deployed: Deployed) -> list[tuple[str, str]]:
+    found = map(json.loads, deployed.run("doctor", "--json").splitlines())
+    return [(one["level"], one["says"]) for one in found if one["check"] in ("kyc", "notices")]
+
+
+def test_doctor_says_which_verifications_wait_for_long_and_that_notices_are_kept(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert kyc_findings(deployed) == [("ok", "simulated: the sandbox decides")]
+    install(deployed.folder, monkeypatch, OPENS_OFFICE, {"kyc:office": "open_url"})
+    deployed.configure(**{"providers.kyc": {"url": "office://key:word@office.example"}})
+    set_well = "a provider is set, and no verification has waited for 7 days"
+    assert kyc_findings(deployed) == [("ok", set_well)]
+    environment_id = shop(deployed)[0]["sandboxEnvironmentId"]
+    monkeypatch.setattr(jobs, "SEARCH_MS", 0)
+    with serving(deployed, Office()) as service:
+        for name in ("eve", "bob"):
+            made = service.environment(environment_id).accounts.create(
+                NewAccount(external_user_id=name, subject_type="individual")
+            )
+            service.environment(environment_id).verifications.start(made.account.id)
+        request = notice(("n1", "case-of-nobody"))
+        service.parts.provider_notices.receive("sandbox", "kyc", "office", *request)
+        service.worker("sandbox").run_until_idle()
+    kept = ("warning", "providers have reported cases that are not known here")
+    assert kyc_findings(deployed) == [("ok", set_well), kept]
+    monkeypatch.setattr(provider_checks, "LONG_WAIT_DAYS", 0)
+    says = f"2 verifications of {environment_id} have waited for 0 days"
+    assert kyc_findings(deployed) == [("warning", says), kept]
+
+
+def test_doctor_says_that_production_has_no_provider(deployed: Deployed) -> None:
+    configuration = attrs.evolve(load_configuration(deployed.config, {}), mode="production")
+    with serving(deployed, Office()) as service:
+        [found] = provider_checks.check_kyc(service, configuration, lambda _: 0)
+    assert (found.level, found.remedy[:21]) == ("warning", "set providers.kyc.url")

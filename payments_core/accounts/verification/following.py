@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping
 
 from payments_core.accounts.verification.deciding import decide_verification
+from payments_core.accounts.verification.lifecycle import PROVIDER_STATUSES
 from payments_core.accounts.verification.port import KycProvider, KycUnavailable
 from payments_core.accounts.verification.record import Verification
 from payments_core.chains.backoff import back_off
@@ -18,6 +19,7 @@ from payments_core.clock import HOUR, MINUTE, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.bringing_forward import bring_forward
+from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.ports import Ports
 from payments_core.errors import InvalidState
 from payments_core.notices.owners import Routed
@@ -27,6 +29,8 @@ from payments_core.storage.port import ClaimedJob, Transaction
 from payments_core.tenants.modes import is_of_mode
 
 LOOK_AT_VERIFICATION = "verifications.look"
+LOOK_QUEUE = Queue("looks", lane_concurrency=4, failure_blocks_lane=False, threads=1)
+"""A provider that hangs takes one thread of a worker, and keeps no job of another kind waiting."""
 
 MIN_PAUSE_MS = 1 * MINUTE
 MAX_PAUSE_MS = 6 * HOUR
@@ -38,7 +42,7 @@ def look_job(mode: str, partition: str, verification: Verification, due_at: Inst
     """The one job of a verification: its id follows from the verification's."""
     return Job(
         id=f"{mode}:{LOOK_AT_VERIFICATION}:{verification.id}",
-        queue=f"{mode}.timers",
+        queue=LOOK_QUEUE.full_name(mode),
         lane=f"kyc:{partition}",
         kind=LOOK_AT_VERIFICATION,
         due_at=due_at,
@@ -78,6 +82,8 @@ class VerificationLooks:
             pause = back_off(claimed.job, self._clock.now(), "KYC provider")
             self._committer.finish(claimed, pause)
             return
+        if status not in PROVIDER_STATUSES:  # it is tried again, and then parked with an alarm
+            raise TypeError("the KYC provider's look returned no finding")
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             now = self._clock.now()
@@ -107,7 +113,11 @@ class VerificationLooks:
         ours = [one for one in found if is_of_mode(self._storage, one.partition, mode)]
         if not ours:
             return "unreadable" if damaged else "unknown"
-        results = [self._bring_one_forward(mode, one.partition, one.record) for one in ours]
+        results = [
+            self._bring_one_forward(mode, one.partition, one.record)
+            for one in ours
+            if one.record.status == "pending"
+        ]
         return "busy" if "busy" in results else "done"
 
     def _bring_one_forward(self, mode: str, partition: str, verification: Verification) -> Routed:

@@ -6,6 +6,7 @@ reservation whose call failed is reused by the next attempt, under the same key.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -50,11 +51,14 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.evolve import evolve
+from payments_core.notices.port import MAX_NAME_LENGTH
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import Id, PageLimit, Url
+
+_log = logging.getLogger(__name__)
 
 ProviderReference = Annotated[str, Meta(min_length=1)]
 """A provider's name for a case, of any length."""
@@ -116,6 +120,9 @@ class Verifications:
                 case = provider.start(request)
         except KycUnavailable as error:
             raise DependencyFailed("kyc") from error
+        if not _is_usable(case):
+            _log.error("ALARM: the KYC provider's case of %s cannot be used", verification.id)
+            raise DependencyFailed("kyc")
         return self._store_case(authority, reserved, case, idempotency_key)
 
     def list(
@@ -288,6 +295,15 @@ class Verifications:
             )
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
+
+
+def _is_usable(case: KycCase) -> bool:
+    """Whether a notice can name the case, and a browser can open its URL."""
+    texts: tuple[object, ...] = (case.reference, case.hosted_url)
+    if not all(isinstance(text, str) and text.isprintable() for text in texts):
+        return False
+    is_named = 0 < len(case.reference) <= MAX_NAME_LENGTH
+    return is_named and case.hosted_url.startswith(("https://", "http://"))
 
 
 def _lock_startable_account(tx: Transaction, account_id: str) -> Account:

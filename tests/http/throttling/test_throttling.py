@@ -12,6 +12,7 @@ import pytest
 from payments_core.clock import HOUR, MINUTE, FixedClock
 from payments_core.limiters.policies import APP_POLICIES, ROUTE_POLICIES, RULES, RateLimits
 from payments_core.limiters.port import Limiter
+from payments_core_http import provider_notices
 from payments_core_http.app import create_app
 from payments_core_http.client_address import identify_client, parse_networks
 from payments_core_http.dashboard import routes as dashboard
@@ -155,6 +156,8 @@ class TestPolicies:
             "payment_state": (60, 60),
             "payment_page": (120, 60),
             "payment_link": (30, 60),
+            "provider_notice_misses": (30, 60),
+            "provider_notices": (600, 60),
             "legacy_chain_reads": (30, 60),
             "legacy_quotes": (10, 60),
             "legacy_deposit_addresses": (10, 60),
@@ -173,7 +176,7 @@ class TestPolicies:
     def test_every_policy_of_a_route_is_one_that_there_is(self) -> None:
         named = {
             name
-            for route in (*ROUTES, *pages.ROUTES, *dashboard.ROUTES)
+            for route in (*ROUTES, *pages.ROUTES, *provider_notices.ROUTES, *dashboard.ROUTES)
             for name in (route.policy, route.creation_policy, route.miss_policy)
         }
         named |= {row.name_policy for row in dashboard.ROUTES if isinstance(row, PageRoute)}

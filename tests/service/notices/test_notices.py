@@ -223,6 +223,58 @@ def test_what_an_operator_decided_meanwhile_stands(
     assert kyc_of(world) == "rejected"
 
 
+def test_a_provider_that_reports_before_it_knows_itself_is_asked_once_more(
+    world: World, office: Office, door: ProviderNotices
+) -> None:
+    started = start(world)
+    world.advance(48 * HOUR)  # by now it is polled every six hours
+    receive(door, ("n1", str(started.reference)))
+    world.run()
+    asked = len(office.looks)
+    office.findings[str(started.reference)] = "approved"
+    world.advance(90)
+    assert (kyc_of(world), len(office.looks)) == ("approved", asked + 1)
+    world.advance(HOUR)
+    assert len(office.looks) == asked + 1
+
+
+def test_what_is_no_finding_decides_nothing_and_is_asked_for_again(
+    world: World, office: Office, door: ProviderNotices
+) -> None:
+    started = start(world)
+    office.findings[str(started.reference)] = "Approved"  # type: ignore[assignment]
+    receive(door, ("n1", str(started.reference)))
+    world.advance(30)
+    assert kyc_of(world) == "pending"
+    assert len(office.looks) > 1
+    office.findings[str(started.reference)] = "approved"
+    world.advance(120)
+    assert kyc_of(world) == "approved"
+
+
+def test_a_case_that_cannot_be_looked_at_keeps_no_other_waiting(
+    world: World, office: Office, door: ProviderNotices
+) -> None:
+    started = start(world)
+    office.findings[str(started.reference)] = "Approved"  # type: ignore[assignment]
+    other = world.resources.verifications.start(world.merchant.id)
+    office.findings[str(other.reference)] = "rejected"
+    receive(door, ("n1", str(started.reference)))
+    world.run()
+    receive(door, ("n2", str(other.reference)))
+    world.run()
+    assert world.get(Verification, other.id).status == "rejected"
+
+
+def test_one_request_twice_at_once_is_stored_once(world: World, door: ProviderNotices) -> None:
+    request = notice(("n1", str(start(world).reference)))
+    first, second = (door.read_new("sandbox", "kyc", "office", *request) for _ in range(2))
+    door.store("sandbox", first)
+    door.store("sandbox", second)
+    assert statuses(door) == {"n1": "received"}
+    assert door.read_new("sandbox", "kyc", "office", *request) == []
+
+
 def test_stored_notices_hold_no_secret(world: World, door: ProviderNotices) -> None:
     receive(door, ("n1", "case"))
     [stored] = door.list("sandbox", "received").records

@@ -143,6 +143,26 @@ def test_when_the_provider_is_out_of_reach_nothing_is_changed(
         verifications.get(world.server, provider.asked[0].key)
 
 
+@pytest.mark.parametrize(
+    ("reference", "hosted_url"),
+    [
+        ("", "https://kyc.example/1"),
+        ("r" * 501, "https://kyc.example/1"),
+        ("case\n1", "https://kyc.example/1"),
+        (None, "https://kyc.example/1"),
+        ("case-1", "javascript:alert(1)"),
+    ],
+)
+def test_a_case_that_nobody_could_use_is_not_stored(
+    world: World, verifications: Verifications, provider: Provider, reference: Any, hosted_url: str
+) -> None:
+    opened = KycCase(reference=reference, hosted_url=hosted_url)
+    provider.start = lambda request: opened  # type: ignore[method-assign]
+    with pytest.raises(DependencyFailed):
+        verifications.start(world.server, world.payer.id)
+    assert world.get(Account, world.payer.id).kyc_status == "not_started"
+
+
 def test_a_start_that_failed_is_taken_up_under_its_key(
     world: World, verifications: Verifications, provider: Provider
 ) -> None:
