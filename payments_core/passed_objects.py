@@ -13,7 +13,7 @@ from payments_core.accounts.verification.port import KycProvider
 from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
 from payments_core.chains.gas import ReportsGas
-from payments_core.chains.loader import BeginsOnSight, Checkable, ChecksNodes
+from payments_core.chains.loader import BeginsOnSight, Checkable, ChecksNodes, ChecksSigners
 from payments_core.chains.port import (
     Chain,
     HasContracts,
@@ -64,6 +64,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
         BeginsOnSight,
         ReportsGas,
         ChecksNodes,
+        ChecksSigners,
         HasContracts,
         ReadsCode,
         ReadsContracts,

@@ -19,7 +19,7 @@ from payments_core import KeyRing, PaymentsService, open_storage
 from payments_core.adapters import require_port
 from payments_core.banks.port import Bank
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.signers import KeyService, RemoteSigner, Signer
+from payments_core.chains.evm.signers import KeyService, PublicKeys, RemoteSigner, Signer
 from payments_core.chains.port import Chain
 from payments_core.chains.rotated_signer import OperatorSigner, RotatedSigner
 from payments_core.clock import Clock, HasServerTime
@@ -102,7 +102,7 @@ PASSED: Mapping[str, tuple[Callable[[Any], object], tuple[type[Any], ...]]] = {
     "limiter's clock": (lambda one: Throttle(None, clock=one), (Clock,)),
     "signer": (lambda one: EvmChain(None, None, one), (Signer,)),
     "rotated signer": (lambda one: RotatedSigner(one, ()), (OperatorSigner,)),
-    "key service": (lambda one: RemoteSigner(one, {}), (KeyService,)),
+    "key service": (lambda one: RemoteSigner(one, {}), (KeyService, PublicKeys)),
 }
 """Where an object is passed, and the ports whose methods are called."""
 

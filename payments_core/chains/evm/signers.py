@@ -149,7 +149,7 @@ class RemoteSigner:
     _asked: _Asked = attrs.field(factory=lambda: _Asked(), init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        require_plain_methods(self.keys, "key service", KeyService)
+        require_plain_methods(self.keys, "key service", KeyService, PublicKeys)
 
     def address(self, environment_id: str) -> str:
         """See Signer."""
