@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         PaymentsError,
         PolicyDenied,
         PolicyInactive,
+        ProviderSignatureInvalid,
         ReconciliationActionNotAllowed,
         ResourceConflict,
         ServiceUnavailable,
@@ -225,7 +226,8 @@ __all__ = [
     "PaymentsError", "BadInput", "Unauthenticated", "Forbidden", "Missing", "ConflictError",
     "Unprocessable", "DependencyError", "LimitReached", "ServiceUnavailable",
     "ValidationFailed", "InvalidJson", "IdempotencyKeyRequired", "UnsupportedVersion",
-    "VersionMismatch", "Unauthorized", "ClientTokenExpired", "InsufficientPermissions",
+    "VersionMismatch", "Unauthorized", "ClientTokenExpired", "ProviderSignatureInvalid",
+    "InsufficientPermissions",
     "EntitlementRequired", "OriginNotAllowed", "CredentialMismatch", "AccountSuspended",
     "NotFound", "ResourceConflict", "IdempotencyConflict", "IdempotencyInProgress",
     "FundsOutOfReach", "InvalidState", "ActionAlreadyUsed", "OptionSuperseded", "OptionLocked",
@@ -279,6 +281,7 @@ _MODULES = {
         "InsufficientPermissions InvalidJson FundsOutOfReach InvalidState LimitReached Missing "
         "NotFound OptionExpired OptionLocked OptionSuperseded OriginNotAllowed PaymentExpired "
         "PaymentOptionLimitReached PaymentsError PolicyDenied PolicyInactive "
+        "ProviderSignatureInvalid "
         "ReconciliationActionNotAllowed ResourceConflict "
         "ServiceUnavailable StorageLimitReached Unauthenticated Unauthorized Unavailable "
         "Unprocessable "

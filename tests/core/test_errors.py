@@ -15,7 +15,7 @@ from payments_core.errors import FieldError, PaymentsError, ValidationFailed
 CODES = {
     400: "invalid_json validation_error idempotency_key_required unsupported_version "
     "version_mismatch",
-    401: "unauthorized client_token_expired",
+    401: "unauthorized client_token_expired provider_signature_invalid",
     403: "insufficient_permissions entitlement_required origin_not_allowed credential_mismatch "
     "account_suspended",
     404: "not_found route_not_found",
