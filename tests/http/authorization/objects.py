@@ -45,7 +45,7 @@ PREFIXES = {
     "mandateId": "mandate_", "optionId": "pay_option_", "paymentId": "payment_",
     "onrampBankAccountId": "onramp_account_", "requestId": "req_",
     "sessionId": "ses_", "vaultId": "vault_", "walletId": "wallet_", "webhookId": "webhook_",
-    "code": "A" * 24, "quoteId": "quote_",
+    "code": "A" * 24, "quoteId": "quote_", "verificationId": "verification_",
 }  # fmt: skip
 """What ids that never were begin with."""
 
@@ -322,6 +322,7 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
     "POST /v2/console/webhooks/{webhookId}/recover": lambda w: {"since": format_iso(w.clock.now())},
     "POST /dashboard/payments/{paymentId}/refund": lambda w: {"amount": "1.00"},
     "POST /dashboard/payments/{paymentId}/reconcile": lambda w: {"action": "accept"},
+    "POST /dashboard/verifications/{verificationId}": lambda w: {"status": "approved"},
     "POST /dashboard/webhooks/{webhookId}/rotate": lambda w: {"overlap": "0"},
     "POST /dashboard/webhooks/{webhookId}/recover": lambda w: {
         "since": format_iso(w.clock.now()).removesuffix("Z")

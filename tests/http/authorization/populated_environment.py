@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.accounts.capabilities.record import CapabilityActivation
+from payments_core.accounts.verification.record import Verification
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.deposits.record import Deposit
@@ -249,6 +250,24 @@ class PopulatedEnvironment:
         )
         return id
 
+    def _verification(self, account_id: str) -> str:
+        """A verification that waits; it is not the account's newest, which may start another."""
+        ports = self.wire.service.parts.ports
+        id = ports.committer.id_sequence().issue("verification")
+        now = ports.clock.now()
+        self._insert(
+            Verification(
+                id=id,
+                account_id=account_id,
+                status="pending",
+                reference=f"case-{id}",
+                api_version=CURRENT_VERSION,
+                created_at_ms=now,
+                updated_at_ms=now,
+            )
+        )
+        return id
+
     def _insert(self, record: Record) -> None:
         storage = self.wire.service.parts.ports.storage
         storage.transact(self.environment_id, lambda tx: tx.insert(record))
@@ -284,6 +303,7 @@ class PopulatedEnvironment:
                 mandateId=mandate["id"],
                 clientSessionId=self.session(account_id)["clientSessionId"],
                 onrampBankAccountId=self._onramp(account_id),
+                verificationId=self._verification(account_id),
                 depositId=self._deposit(account_id, issued, wallets[1]),
                 depositAddress=issued["address"],
                 challengeId=self._challenge(account_id, number)["id"],

@@ -79,6 +79,7 @@ _UNLIMITED: Mapping[str, tuple[str, ...]] = {
         "POST /v2/client-sessions",
         "POST /v2/client/auth/exchange",
         "POST /dashboard/login",
+        "POST /dashboard/verifications/{verificationId}",
     ),
     "it takes something away": (
         "DELETE /v2/client-sessions/{clientSessionId}",
