@@ -257,7 +257,9 @@ class Networks(Mapping[int, Network]):
         Addresses may be given in any letters. Raises ValidationFailed with every fault, by paths
         such as `networks.77.tokens[0].address`.
         """
-        for network in networks:
+        for number, network in enumerate(networks):
+            if not isinstance(network, Network):
+                raise ValidationFailed.at(f"networks[{number}]", "must be a Network")
             check_fields(network)
         faults = [fault for network in networks for fault in find_network_faults(network)]
         if faults:

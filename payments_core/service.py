@@ -313,8 +313,10 @@ def _choose_networks(networks: Networks, chains: Mapping[int, Chain]) -> Network
     )
     if faults:
         raise ValidationFailed(faults)
-    # Whoever has made a `Networks` without `merge` has checked nothing.
-    return networks.merge(*networks.values()).keep_served(chains)
+    if networks is not shipped_networks():  # which a test checks
+        # Whoever has made a `Networks` without `merge` has checked nothing.
+        networks = networks.merge(*networks.values())
+    return networks.keep_served(chains)
 
 
 def _refuse_mainnets(networks: Networks, chains: Mapping[int, Chain]) -> None:

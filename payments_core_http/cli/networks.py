@@ -140,8 +140,8 @@ def _describe_row(network: Network, row: Acceptance) -> Mapping[str, Any]:
     amount = "any amount" if row.up_to is None else f"up to {row.up_to}"
     takes = "the time is not known"
     if wait_ms is not None:
-        short = wait_ms < MINUTE
-        takes = f"about {wait_ms // SECOND} s" if short else f"about {wait_ms / MINUTE:.1f} minutes"
+        short = wait_ms < 2 * MINUTE
+        takes = f"about {wait_ms // SECOND} s" if short else f"about {wait_ms / MINUTE:.0f} minutes"
     return {
         "upTo": row.up_to,
         "tag": row.tag,

@@ -96,7 +96,7 @@ public_url = "http://127.0.0.1:8080"
 keys = {{ ring_file = "key-ring" }}
 storage = {{ url = "sqlite:///payments.db" }}
 limiter = {{ url = "memory:" }}
-signer = {{ url = "file://{folder}/operator.key" }}
+providers.signer = {{ url = "file://{folder}/operator.key" }}
 
 [chains.{CHAIN}]
 urls = ["evm+{url}"]

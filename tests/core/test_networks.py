@@ -30,6 +30,11 @@ TESTNETS = {
 }
 
 
+def test_what_is_shipped_passes_the_check_of_every_other_registry() -> None:
+    """A service does not repeat it for them at each start."""
+    assert dict(NETWORKS.merge(*NETWORKS.values())) == dict(NETWORKS)
+
+
 def test_the_mainnets_and_their_testnets_are_shipped() -> None:
     assert list(NETWORKS) == [*MAINNETS, *TESTNETS]
     for chain_id, network in NETWORKS.items():
@@ -212,6 +217,8 @@ def test_a_transaction_gets_at_least_the_gas_that_it_uses() -> None:
 def test_a_value_of_another_kind_is_refused() -> None:
     with pytest.raises(ValidationFailed, match="name"):
         NETWORKS.merge(evolve(OWN, name=5))
+    with pytest.raises(ValidationFailed, match=r"networks\[1\].*must be a Network"):
+        NETWORKS.merge(OWN, 5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -193,8 +193,8 @@ def test_the_list_says_what_is_served_and_when_a_payment_is_accepted(tmp_path: P
     done = run(tmp_path, text=text, **PRODUCTION)
     assert done.exit_code == 0, done.output
     assert "     8453  Base (3 nodes)\n           USDC with 6 decimals\n" in done.output
-    assert "up to 50: 30 blocks on top, about 1.0 minutes" in done.output
-    assert "any amount: a finalized block, about 20.0 minutes" in done.output
+    assert "up to 50: 30 blocks on top, about 60 s" in done.output
+    assert "any amount: a finalized block, about 20 minutes" in done.output
     assert "Base Sepolia (not served, testnet)" in done.output
 
 

@@ -93,7 +93,7 @@ class Report:
         wait_ms = (waits | {"block": network.block_ms, "": None})[step.waits_for]
         says = f"{step.name}: {step.does}"
         if wait_ms:
-            short = wait_ms < MINUTE
+            short = wait_ms < 2 * MINUTE
             about = f"{wait_ms // SECOND} s" if short else f"{wait_ms / MINUTE:.0f} minutes"
             says += f", about {about}"
         self.tell(says)

@@ -120,7 +120,7 @@ class TestEveryPage:
     ) -> None:
         path = {"missing": MISSING, "too much": f"{dashboard.paid}/refund?amount=999"}[name]
         page.goto(dashboard.url + path)
-        assert page.locator("nav a").count() == 6
+        assert page.locator("nav a").count() == 7
         require_accessible(page, *WIDTHS)
 
     def test_a_long_reference_squeezes_nothing_else(

@@ -17,7 +17,7 @@ from payments_core_http.redaction import redact
 CONTRACT = {
     400: "invalid_json validation_error idempotency_key_required unsupported_version"
     " version_mismatch malformed_request",
-    401: "unauthorized client_token_expired",
+    401: "unauthorized client_token_expired provider_signature_invalid",
     403: "insufficient_permissions entitlement_required origin_not_allowed credential_mismatch"
     " account_suspended form_refused",
     404: "not_found route_not_found",
