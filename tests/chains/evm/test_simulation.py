@@ -24,7 +24,7 @@ STEPS = 100
 """Of each run; a run takes some seconds, and most of them are its end."""
 
 SEED_OF_A_FAILED_RELEASE = 8
-SEED_OF_A_KEY_CHANGE_AT_LOW_FEES = 73
+SEED_OF_A_KEY_CHANGE_AT_LOW_FEES = 133
 
 
 @pytest.mark.parametrize("seed", range(len(KINDS)))
@@ -68,7 +68,7 @@ def test_former_keys_raise_fees_and_a_forgotten_one_is_noticed(
     assert any("is executing" in one for one in said)
     assert all(one.endswith(("is executing", "reserved")) for one in said)  # it waits, no more
     assert "ALARM" in caplog.text
-    assert "is not configured: give it in signer.former_urls" in caplog.text
+    assert "is not configured: give it in providers.signer.former_urls" in caplog.text
 
 
 def test_a_failed_transfer_that_counts_as_done_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
