@@ -16,6 +16,7 @@ import subprocess
 import time
 import unittest
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ import pytest
 
 from payments_core.conformance.transport.certificates import NAME, Certificates, certificates
 from payments_core_http.cli.child_processes import ChildProcess
+from tests.deploy.listening import Listening
 from tests.servers.ports import free_port
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -215,3 +217,21 @@ def _await(process: subprocess.Popen[bytes], proxy: Proxy) -> None:
             return
         time.sleep(0.02)
     raise AssertionError((proxy.folder / "output").read_text())
+
+
+def require_notice_as_signed(proxy: Proxy, upstream: Listening) -> None:
+    """Require that a provider's notice comes through with the bytes and headers that it signed."""
+    body = bytes(range(256)) * 16 + b' {"a" : 1 }\r\n'
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(
+            proxy.ask, "POST", "/providers/kyc/example", body,
+            Content_Type="application/octet-stream", Example_Time="1", Example_Signature="t=1,v1=a",
+        )  # fmt: skip
+        peer, request = upstream.request()
+        upstream.answer(peer)
+        assert asked.result().status == 200
+    head, _, received = request.partition(b"\r\n\r\n")
+    assert received == body
+    assert head.startswith(b"POST /providers/kyc/example ")
+    for line in (b"example-time: 1", b"example-signature: t=1,v1=a"):
+        assert line in head.lower()

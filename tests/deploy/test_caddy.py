@@ -11,7 +11,7 @@ import pytest
 
 from payments_core_http.wire.limits import MAX_BODY_BYTES
 from tests.deploy.listening import Listening
-from tests.deploy.proxies import Proxy, caddy, port_of
+from tests.deploy.proxies import Proxy, caddy, port_of, require_notice_as_signed
 from tests.deployment.deployed import Deployed, shop
 
 CODE = "plink_sandbox_SecretOfThePayer0123456789"
@@ -37,20 +37,7 @@ def started(folder: Path, port: int) -> AbstractContextManager[Proxy]:
 def test_a_providers_notice_reaches_the_door_as_it_was_signed(
     proxy: Proxy, upstream: Listening
 ) -> None:
-    body = bytes(range(256)) * 16 + b' {"a" : 1 }\r\n'
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(
-            proxy.ask, "POST", "/providers/kyc/example", body,
-            Content_Type="application/octet-stream", Example_Time="1", Example_Signature="t=1,v1=a",
-        )  # fmt: skip
-        peer, request = upstream.request()
-        upstream.answer(peer)
-        assert asked.result().status == 200
-    head, _, received = request.partition(b"\r\n\r\n")
-    assert received == body
-    assert head.startswith(b"POST /providers/kyc/example ")
-    for line in (b"example-time: 1", b"example-signature: t=1,v1=a"):
-        assert line in head.lower()
+    require_notice_as_signed(proxy, upstream)
 
 
 def test_the_clients_address_is_set_and_what_it_wrote_itself_is_gone(

@@ -19,7 +19,7 @@ from payments_core_http.errors import HeadersTooLarge, PayloadTooLarge, encode_e
 from payments_core_http.server.hosting import MAX_HEADER_BYTES
 from payments_core_http.wire.limits import MAX_BODY_BYTES
 from tests.deploy.listening import Listening
-from tests.deploy.proxies import Proxy, nginx, port_of
+from tests.deploy.proxies import Proxy, nginx, port_of, require_notice_as_signed
 from tests.deployment.deployed import Deployed, shop
 from tests.servers.ports import free_port
 
@@ -170,20 +170,7 @@ def test_a_server_hears_of_a_request_only_when_it_is_whole(
 def test_a_providers_notice_reaches_the_door_as_it_was_signed(
     before_it: Proxy, upstream: Listening
 ) -> None:
-    body = bytes(range(256)) * 16 + b' {"a" : 1 }\r\n'
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(
-            before_it.ask, "POST", "/providers/kyc/example", body,
-            Content_Type="application/octet-stream", Example_Time="1", Example_Signature="t=1,v1=a",
-        )  # fmt: skip
-        peer, request = upstream.request()
-        upstream.answer(peer)
-        assert asked.result().status == 200
-    head, _, received = request.partition(b"\r\n\r\n")
-    assert received == body
-    assert head.startswith(b"POST /providers/kyc/example ")
-    for line in (b"example-time: 1", b"example-signature: t=1,v1=a"):
-        assert line in head.lower()
+    require_notice_as_signed(before_it, upstream)
 
 
 def test_the_clients_address_is_set_and_what_it_wrote_itself_is_gone(

@@ -12,6 +12,7 @@ from payments_core import (
     NewAccount,
     NewPayment,
     PaymentsService,
+    Resources,
     ToAccount,
     open_storage,
 )
@@ -37,6 +38,24 @@ EURC = Asset(8453, "EURC", "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42", 6)
 def with_eurc() -> Network:
     base = shipped_networks()[8453]
     return attrs.evolve(base, tokens=(*base.tokens, EURC))
+
+
+class Reopened:
+    """An environment that services with different registries open, one after the other."""
+
+    def __init__(self) -> None:
+        self.storage = open_storage("memory:")
+        self.storage.migrate()
+        self.ring = KeyRing.parse(KeyRing.generate())
+        self.environment_id: str | None = None
+
+    def open(self, networks: Networks | None = None) -> Resources:
+        """The environment with these networks, or the shipped ones."""
+        service = PaymentsService(self.storage, self.ring, networks=networks)
+        if self.environment_id is None:
+            app = service.tenants.create_app("Shop", "shop")
+            self.environment_id = app.environments["sandbox"]
+        return service.environment(self.environment_id)
 
 
 def serve(networks: Networks, **more: Any) -> PaymentsService:
@@ -78,17 +97,13 @@ def test_a_payment_is_paid_in_an_added_token(
 
 
 def test_a_stored_payment_keeps_its_token_when_the_registry_changes() -> None:
-    storage = open_storage("memory:")
-    storage.migrate()
-    ring = KeyRing.parse(KeyRing.generate())
-    first = PaymentsService(storage, ring, networks=shipped_networks().merge(OWN))
-    environment_id = first.tenants.create_app("Shop", "shop").environments["sandbox"]
-    shop = first.environment(environment_id)
+    reopened = Reopened()
+    shop = reopened.open(shipped_networks().merge(OWN))
     eve = shop.accounts.create(NewAccount(external_user_id="eve", subject_type="individual"))
     to = ToAccount(account_id=eve.account.id)
     new = NewPayment(amount="3", chain_id=77, asset_symbol="TAPE", destination=to)
     payment = shop.payments.receive(new).payment
-    later = PaymentsService(storage, ring).environment(environment_id)  # it knows no chain 77
+    later = reopened.open()  # it knows no chain 77
     assert later.payments.read(payment.id).payment.asset == OWN.tokens[0]
     with pytest.raises(UnsupportedChain):
         later.payments.receive(new)
@@ -96,19 +111,15 @@ def test_a_stored_payment_keeps_its_token_when_the_registry_changes() -> None:
 
 def test_a_payment_is_paid_in_a_token_that_was_removed_meanwhile() -> None:
     """Its money would be in escrow, and no scan would see it: the Payment would expire."""
-    storage = open_storage("memory:")
-    storage.migrate()
-    ring = KeyRing.parse(KeyRing.generate())
-    first = PaymentsService(storage, ring, networks=shipped_networks().merge(with_eurc()))
-    environment_id = first.tenants.create_app("Shop", "shop").environments["sandbox"]
-    shop = first.environment(environment_id)
+    reopened = Reopened()
+    shop = reopened.open(shipped_networks().merge(with_eurc()))
     eve = shop.accounts.create(NewAccount(external_user_id="eve", subject_type="individual"))
     to = ToAccount(account_id=eve.account.id)
     payment = shop.payments.receive(
         NewPayment(amount="3", chain_id=8453, asset_symbol="EURC", destination=to)
     ).payment
     shop.sandbox.advance_clock(60)
-    later = PaymentsService(storage, ring).environment(environment_id)
+    later = reopened.open()
     shop.sandbox.transfer(8453, "EURC", "3", to=str(payment.escrow_address))
     for _ in range(2):
         later.sandbox.advance_clock(60)
@@ -119,12 +130,8 @@ def test_a_payment_is_paid_in_a_token_that_was_removed_meanwhile() -> None:
 
 def test_a_deposit_keeps_its_token_when_the_registry_renames_it() -> None:
     """Nothing was undone: a partner must not hear of a reorg, nor see another amount."""
-    storage = open_storage("memory:")
-    storage.migrate()
-    ring = KeyRing.parse(KeyRing.generate())
-    first = PaymentsService(storage, ring, networks=shipped_networks().merge(with_eurc()))
-    environment_id = first.tenants.create_app("Shop", "shop").environments["sandbox"]
-    shop = first.environment(environment_id)
+    reopened = Reopened()
+    shop = reopened.open(shipped_networks().merge(with_eurc()))
     eve = shop.accounts.create(NewAccount(external_user_id="eve", subject_type="individual"))
     id = eve.account.id
     address = shop.deposits.issue_address(id, 8453).address
@@ -133,8 +140,7 @@ def test_a_deposit_keeps_its_token_when_the_registry_renames_it() -> None:
     assert found.status == "detected"
     base = with_eurc()
     renamed = attrs.evolve(base, tokens=(base.tokens[0], attrs.evolve(EURC, symbol="EUR")))
-    later = PaymentsService(storage, ring, networks=shipped_networks().merge(renamed))
-    later.environment(environment_id).sandbox.advance_clock(60)
+    reopened.open(shipped_networks().merge(renamed)).sandbox.advance_clock(60)
     [kept] = shop.deposits.list(id).records
     assert (kept.status, kept.asset) == ("settled", found.asset)
     names = [event.name for event in shop.events.list().records]
