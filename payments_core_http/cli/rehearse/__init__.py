@@ -215,9 +215,8 @@ def _play(stage: Stage, configuration: Configuration, report: Report) -> None:
         for step in STEPS:
             if step.name in ended:
                 continue
-            report.announce(step)
             try:
-                run = _run_step(stage, step)
+                run = _run_step(stage, step, report)
             except (StepFailed, CallRefused, ChainError, PaymentsError) as error:
                 why = error.message if isinstance(error, PaymentsError) else str(error)
                 raise click.ClickException(report.explain(step, why)) from None
@@ -230,13 +229,18 @@ def _play(stage: Stage, configuration: Configuration, report: Report) -> None:
     report.print_total()
 
 
-def _run_step(stage: Stage, step: RehearsalStep) -> StepRun:
-    """Play a step, and keep in the file when it began and ended, and what it cost."""
+def _run_step(stage: Stage, step: RehearsalStep, report: Report) -> StepRun:
+    """Play a step, and keep in the file when it began and ended, and what it cost.
+
+    It is announced once the file has it, so that a run which is killed after the announcement is
+    gone on with.
+    """
     before = stage.rehearsal.steps.get(step.name)
     run = StepRun(_NOW()) if before is None else before
     run.was_paused = before is not None
     stage.rehearsal.steps[step.name] = run
     stage.save()
+    report.announce(step)
     run.hashes = list(step.run(stage))
     run.ended_at_ms = _NOW()
     run.gas, run.wei = stage.payer.read_cost(run.hashes)
