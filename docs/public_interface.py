@@ -38,6 +38,7 @@ MODULES = {
     "payments_core.banks.port": "The port of banks.",
     "payments_core.pricing.port": "The port of price sources.",
     "payments_core.routers.port": "The port of routers.",
+    "payments_core.hosted_onramps.port": "The port of hosted on-ramps.",
     "payments_core.accounts.verification.port": "The port of KYC providers.",
     "payments_core.notices.port": "The port of providers that report by webhook.",
     "payments_core.webhooks.transports.port": "The port of webhook transports.",

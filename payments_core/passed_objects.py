@@ -26,11 +26,12 @@ from payments_core.chains.token_balances import ReadsTokenBalances
 from payments_core.clock import Clock, HasServerTime
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError, ValidationFailed
+from payments_core.hosted_onramps.port import HostedOnramp
 from payments_core.networks import Networks
 from payments_core.notices.port import ReadsNotices
 from payments_core.plain_calls import port_members, require_plain_methods
 from payments_core.pricing.port import Pricing
-from payments_core.routers.port import Router
+from payments_core.routers.port import OffersRoutes, Router
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.settings import Settings
 from payments_core.storage.capabilities import (
@@ -78,7 +79,8 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
     "KYC provider": (KycProvider, ReadsNotices),
     "bank": (Bank, FundingBank, ReadsNotices),
     "source of prices": (Pricing,),
-    "router": (Router,),
+    "router": (Router, OffersRoutes),
+    "hosted on-ramp": (HostedOnramp, ReadsNotices),
     "telemetry": (Telemetry,),
 }
 """By what the object is for: its port, and the protocols that it may have besides."""
@@ -98,6 +100,7 @@ PASSED: Mapping[str, tuple[type[Any], str | None]] = {
     "bank": (Bank, "bank"),
     "pricing": (Pricing, "source of prices"),
     "router": (Router, "router"),
+    "onramp": (HostedOnramp, "hosted on-ramp"),
     "telemetry": (Telemetry, "telemetry"),
     "networks": (Networks, None),
 }

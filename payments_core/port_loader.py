@@ -10,6 +10,7 @@ from __future__ import annotations
 from payments_core.accounts.verification.port import KycProvider
 from payments_core.adapters import Opener
 from payments_core.banks.port import Bank
+from payments_core.hosted_onramps.port import HostedOnramp
 from payments_core.limiters.loader import open_limiter
 from payments_core.pricing.port import Pricing
 from payments_core.routers.port import Router
@@ -23,5 +24,7 @@ open_bank = Opener[Bank]("payments_core.banks", Bank, "bank")
 """No adapter comes with this distribution."""
 open_router = Opener[Router]("payments_core.routers", Router, "router")
 """No adapter comes with this distribution; the sandbox simulates a router."""
+open_onramp = Opener[HostedOnramp]("payments_core.onramps", HostedOnramp, "hosted on-ramp")
+"""No adapter comes with this distribution; the sandbox simulates one."""
 
-OPENERS = (open_limiter, open_pricing, open_kyc, open_bank, open_router)
+OPENERS = (open_limiter, open_pricing, open_kyc, open_bank, open_router, open_onramp)

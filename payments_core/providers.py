@@ -16,6 +16,7 @@ from payments_core.banks.simulated.bank import SimulatedBank
 from payments_core.chains.simulated.failures import Failures
 from payments_core.credentials.secrets import MODES
 from payments_core.engine.ports import Ports
+from payments_core.hosted_onramps.port import HostedOnramp
 from payments_core.notices.port import ReadsNotices
 from payments_core.notices.record import ProviderKind
 from payments_core.pricing.port import Pricing
@@ -35,11 +36,16 @@ class Providers:
     simulated_bank: SimulatedBank | None
     pricing: Mapping[str, Pricing]
     routers: Mapping[str, Router]
+    onramps: Mapping[str, HostedOnramp]
 
     @property
     def notice_readers(self) -> Mapping[str, Mapping[ProviderKind, ReadsNotices]]:
         """By mode and kind, the providers that report by webhook."""
-        kinds: Mapping[ProviderKind, Mapping[str, object]] = {"kyc": self.kyc, "bank": self.banks}
+        kinds: Mapping[ProviderKind, Mapping[str, object]] = {
+            "kyc": self.kyc,
+            "bank": self.banks,
+            "onramp": self.onramps,
+        }
         return {
             mode: {
                 kind: provider
@@ -59,6 +65,7 @@ class Providers:
         bank: Bank | None,
         pricing: Pricing | None,
         router: Router | None,
+        onramp: HostedOnramp | None,
     ) -> Providers:
         """Given adapters serve both modes. A router is simulated only on a sandbox's chains."""
         failures = Failures(ports)
@@ -76,4 +83,5 @@ class Providers:
             if pricing is not None
             else {"sandbox": TablePricing()},
             routers=dict.fromkeys(MODES, router) if router is not None else routers,
+            onramps=dict.fromkeys(MODES, onramp) if onramp is not None else {},
         )

@@ -19,6 +19,7 @@ from payments_core.engine.ports import Ports
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.explorers import NO_EXPLORER, Explorer, choose_explorer
+from payments_core.hosted_onramps.port import HostedOnramp
 from payments_core.networks import Networks, shipped_networks
 from payments_core.parts import Parts
 from payments_core.passed_objects import require_passed
@@ -61,8 +62,8 @@ class PaymentsService:
     `chains` there may be `sandbox_chains`, or simulated chains with `simulated_chains`: all other
     networks are then simulated, and time is real. Without `clock` it
     takes the sandbox's clock there, or the system's clock. Without `kyc` verifications are
-    simulated in the sandbox, and there are none in production; the same holds for `bank`, `pricing`
-    and `router`. Events go to `telemetry`.
+    simulated in the sandbox, and there are none in production; the same holds for `bank`,
+    `pricing`, `router` and `onramp`. Events go to `telemetry`.
     A server passes its `waits`, where calls of other services are announced.
     Raises ValidationFailed for an object of the wrong kind, and TypeError for one with an
     asynchronous method of its port: nothing here awaits.
@@ -111,6 +112,7 @@ class PaymentsService:
         bank: Bank | None = None,
         pricing: Pricing | None = None,
         router: Router | None = None,
+        onramp: HostedOnramp | None = None,
         telemetry: Telemetry = NOOP_TELEMETRY,
         networks: Networks | None = None,
         waits: Waits = NO_WAITS,
@@ -139,7 +141,13 @@ class PaymentsService:
             _refuse_mainnets(self.networks, chains)
         self.chains = ServedChains({**self._sandbox_chains, **chains})
         self._providers = Providers.choose(
-            ports, self._sandbox_chains, kyc=kyc, bank=bank, pricing=pricing, router=router
+            ports,
+            self._sandbox_chains,
+            kyc=kyc,
+            bank=bank,
+            pricing=pricing,
+            router=router,
+            onramp=onramp,
         )
         self._funding_banks = choose_funding_banks(bank, ports, self._sandbox_chains)
         self._transport = transport or SocketTransport()

@@ -93,6 +93,7 @@ PASSED: Mapping[str, tuple[Callable[[Any], object], tuple[type[Any], ...]]] = {
     "bank": (lambda one: make_service(bank=one), PORTS["bank"]),
     "pricing": (lambda one: make_service(pricing=one), PORTS["source of prices"]),
     "router": (lambda one: make_service(router=one), PORTS["router"]),
+    "onramp": (lambda one: make_service(onramp=one), PORTS["hosted on-ramp"]),
     "telemetry": (lambda one: make_service(telemetry=one), PORTS["telemetry"]),
     "observer": (
         lambda one: create_app(make_service(), mode="sandbox", observer=one),

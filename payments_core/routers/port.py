@@ -1,18 +1,21 @@
 """The router port: the promises of a service that exchanges assets, also across chains.
 
-We pay the router on the source chain, and it pays the recipient on the destination chain. Nothing
-that it reports moves a Payment: its payments are looked up on the chain.
+We, or a payer, pay the router on the source chain, and it pays the recipient on the destination
+chain. Nothing that it reports moves a Payment: its payments are looked up on the chain.
 """
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from collections.abc import Sequence
+from typing import Literal, Protocol, runtime_checkable
 
 import attrs
 
+from payments_core.clock import Instant
 from payments_core.networks import Asset
 
 RouteState = Literal["waiting", "delivered", "returned"]
+OfferState = Literal["waiting", "paid", "delivered", "returned"]
 
 
 class RouterUnavailable(Exception):
@@ -78,4 +81,80 @@ class Router(Protocol):
         returns all that was paid in one transfer, from the order's address to `return_to`. For a
         transaction that it does not see yet, or that paid nothing to the address, it returns
         `waiting`. Raises RouterUnavailable, and RouteRefused for a key without an order.
+        """
+
+
+@attrs.frozen(kw_only=True)
+class OfferOrder:
+    """A payer's way to pay a Payment with another asset. Amounts are in the smallest unit.
+
+    `key` is unique to the order. One delivery pays exactly `amount_atomic` of `destination` to
+    `recipient`, the Payment's escrow. `refund_address` is the payer's, on the source chain.
+    """
+
+    key: str
+    source: Asset
+    destination: Asset
+    amount_atomic: int
+    recipient: str
+    refund_address: str
+
+
+@attrs.frozen(kw_only=True)
+class RouteOffer:
+    """What the payer sends: `amount_atomic` of the source asset to `address` on its chain.
+
+    The address is of this order only. The terms hold for a payment that the source chain has before
+    `expires_at_ms`.
+    """
+
+    address: str
+    amount_atomic: int
+    expires_at_ms: Instant
+
+
+@attrs.frozen(kw_only=True)
+class OfferProgress:
+    """What became of the funds that were paid to an offer's address.
+
+    `paid` while the router holds any of them, then `delivered` if it has delivered, otherwise
+    `returned` if it has returned; `waiting` before the first payment. The rest describes the newest
+    transfer in this state: `payment_hash` is the payer's transaction on the source chain,
+    `transaction_hash` the delivery on the destination chain or the return on the source chain, and
+    `amount_atomic` the amount that was paid, delivered or returned. None of them need be final.
+    """
+
+    state: OfferState
+    payment_hash: str | None = None
+    transaction_hash: str | None = None
+    amount_atomic: int | None = None
+
+
+@runtime_checkable
+class OffersRoutes(Router, Protocol):
+    """A router that payers pay too. Nothing that is paid to it is ever kept."""
+
+    def list_sources(self, destination: Asset) -> Sequence[Asset]:
+        """The assets with which a payer may pay for `destination`, the same for every amount.
+
+        Raises RouterUnavailable.
+        """
+
+    def offer(self, order: OfferOrder) -> RouteOffer:
+        """Offer a route for an exact amount; nothing is paid yet.
+
+        The same key and order give the same offer while it is valid, and after a crash it is asked
+        again. A new offer for the same payer has a new key, and the address of the earlier one
+        still delivers or returns what arrives there. Raises RouterUnavailable, RouteRefused, and
+        RouteKeyReused if the key came with another order.
+        """
+
+    def follow_offer(self, key: str) -> OfferProgress:
+        """Do what is due for the payments to an offer's address, and return the progress.
+
+        Repeating it is safe: a payment is delivered or returned once. A payment on time and of at
+        least the offer's amount is delivered. A late, short or further payment is delivered if the
+        promised terms still hold for it, in proportion; otherwise all of it is returned to
+        `refund_address` in one transfer from the offer's address. Raises RouterUnavailable, and
+        RouteRefused for a key without an offer.
         """

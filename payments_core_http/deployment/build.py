@@ -31,7 +31,13 @@ from payments_core.extras import describe_need
 from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.policies import RateLimits
 from payments_core.limiters.port import Limiter
-from payments_core.port_loader import open_bank, open_kyc, open_pricing, open_router
+from payments_core.port_loader import (
+    open_bank,
+    open_kyc,
+    open_onramp,
+    open_pricing,
+    open_router,
+)
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings
 from payments_core.storage.capabilities import ReportsConfigProblems
@@ -160,6 +166,9 @@ def build_service(
             ),
             router=_open_url(
                 "providers.router.url", configuration.providers.router.url, open_router
+            ),
+            onramp=_open_url(
+                "providers.onramp.url", configuration.providers.onramp.url, open_onramp
             ),
             transport=_build_transport(configuration),
             **more,

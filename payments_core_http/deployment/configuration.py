@@ -292,14 +292,27 @@ class RouterSettings:
 
 
 @attrs.frozen(kw_only=True)
+class OnrampSettings:
+    """The hosted on-ramp, where payers pay by card or bank."""
+
+    url: Text | None = setting(
+        "The URL of a provider. Without it the sandbox simulates one on simulated chains, and the"
+        " method `hosted_onramp` is not offered elsewhere.",
+        None,
+        secret=True,
+    )
+
+
+@attrs.frozen(kw_only=True)
 class ProvidersSettings:
-    """Whoever outside signs, verifies people, holds bank accounts, prices and exchanges."""
+    """Whoever outside signs, verifies people, holds bank accounts, prices, exchanges and sells."""
 
     signer: SignerSettings = table("", SignerSettings)
     kyc: KycSettings = table("", KycSettings)
     bank: BankSettings = table("", BankSettings)
     pricing: PricingSettings = table("", PricingSettings)
     router: RouterSettings = table("", RouterSettings)
+    onramp: OnrampSettings = table("", OnrampSettings)
 
 
 @attrs.frozen(kw_only=True)

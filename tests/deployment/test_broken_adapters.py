@@ -9,7 +9,13 @@ import pytest
 
 from payments_core.chains.loader import open_chain, open_signer
 from payments_core.limiters.loader import open_limiter
-from payments_core.port_loader import open_bank, open_kyc, open_pricing, open_router
+from payments_core.port_loader import (
+    open_bank,
+    open_kyc,
+    open_onramp,
+    open_pricing,
+    open_router,
+)
 from payments_core.storage_loader import open_storage
 from tests.deployment.deployed import Deployed
 from tests.deployment.installed import install
@@ -70,6 +76,7 @@ def deployed(
         {
             "storage:broken": "refuse", "limiters:broken": "refuse", "kyc:broken": "refuse",
             "banks:broken": "refuse", "pricing:broken": "refuse", "routers:broken": "refuse",
+            "onramps:broken": "refuse",
             "signers:broken": "refuse", "chains:broken": "refuse",
             "limiters:breaks": "breaking_limiter", "storage:breaks": "breaking_storage",
         },
@@ -86,7 +93,9 @@ def run_doctor(deployed: Deployed) -> dict[str, dict[str, str]]:
     return {found["check"]: found for found in map(json.loads, said.splitlines())}
 
 
-@pytest.mark.parametrize("setting", ["storage", "limiter", "kyc", "bank", "pricing", "router"])
+@pytest.mark.parametrize(
+    "setting", ["storage", "limiter", "kyc", "bank", "pricing", "router", "onramp"]
+)
 def test_what_breaks_as_it_is_opened_is_refused_by_its_setting(
     deployed: Deployed, setting: str
 ) -> None:
@@ -130,7 +139,7 @@ def test_what_breaks_as_it_is_asked_is_a_fault_of_its_check(
 def test_what_is_not_all_that_its_port_promises_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opens: str
 ) -> None:
-    groups = ("storage", "limiters", "kyc", "banks", "chains", "pricing", "routers")
+    groups = ("storage", "limiters", "kyc", "banks", "chains", "pricing", "routers", "onramps")
     scheme = f"{opens}-at-all"
     install(
         tmp_path, monkeypatch, BREAKS.replace("{how}", "pass"),
@@ -143,6 +152,7 @@ def test_what_is_not_all_that_its_port_promises_is_not_opened(
         (open_bank, "submit"),
         (open_pricing, "estimate"),
         (open_router, "deliver"),
+        (open_onramp, "look"),
         (open_storage, "migrate"),
         (lambda url: open_chain(8453, [f"{scheme}+https://{PASSWORD}@a.example"]), "scan"),
     ):
