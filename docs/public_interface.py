@@ -40,6 +40,7 @@ MODULES = {
     "payments_core.routers.port": "The port of routers.",
     "payments_core.hosted_onramps.port": "The port of hosted on-ramps.",
     "payments_core.accounts.verification.port": "The port of KYC providers.",
+    "payments_core.screening.port": "The port of screening providers.",
     "payments_core.notices.port": "The port of providers that report by webhook.",
     "payments_core.webhooks.transports.port": "The port of webhook transports.",
     "payments_core.conformance.storage": "The conformance suite for storages.",

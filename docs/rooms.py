@@ -39,6 +39,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "amounts": "Decimal amounts of an asset, read from text.",
         "limiters": "Rate policies, and the port that counts them.",
         "tenants": "Partners, apps, keys and their permissions; client sessions.",
+        "screening": "The port to a screening provider, and its verdicts; a simulated one.",
         "chains": "The port to a chain; the scanner, the outbox, adapters for each family.",
         "misdirected": "Funds that arrive and do not count: their way back.",
         "notices": "Notices that providers send: stored once, and routed to their cases.",

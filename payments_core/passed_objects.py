@@ -33,6 +33,7 @@ from payments_core.plain_calls import port_members, require_plain_methods
 from payments_core.pricing.port import Pricing
 from payments_core.routers.port import OffersRoutes, Router
 from payments_core.sandbox.chains import SandboxChain
+from payments_core.screening.port import Screening
 from payments_core.settings import Settings
 from payments_core.storage.capabilities import (
     ChecksIntegrity,
@@ -81,6 +82,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
     "source of prices": (Pricing,),
     "router": (Router, OffersRoutes),
     "hosted on-ramp": (HostedOnramp, ReadsNotices),
+    "screening provider": (Screening, ReadsNotices),
     "telemetry": (Telemetry,),
 }
 """By what the object is for: its port, and the protocols that it may have besides."""
@@ -101,6 +103,7 @@ PASSED: Mapping[str, tuple[type[Any], str | None]] = {
     "pricing": (Pricing, "source of prices"),
     "router": (Router, "router"),
     "onramp": (HostedOnramp, "hosted on-ramp"),
+    "screening": (Screening, "screening provider"),
     "telemetry": (Telemetry, "telemetry"),
     "networks": (Networks, None),
 }

@@ -14,6 +14,7 @@ from payments_core.hosted_onramps.port import HostedOnramp
 from payments_core.limiters.loader import open_limiter
 from payments_core.pricing.port import Pricing
 from payments_core.routers.port import Router
+from payments_core.screening.port import Screening
 
 open_pricing = Opener[Pricing]("payments_core.pricing", Pricing, "source of prices")
 """`table:`, the prices of which are in the URL (`pricing/table.py`), and `chainlink:`, which reads
@@ -26,5 +27,15 @@ open_router = Opener[Router]("payments_core.routers", Router, "router")
 """No adapter comes with this distribution; the sandbox simulates a router."""
 open_onramp = Opener[HostedOnramp]("payments_core.onramps", HostedOnramp, "hosted on-ramp")
 """No adapter comes with this distribution; the sandbox simulates one."""
+open_screening = Opener[Screening]("payments_core.screening", Screening, "screening provider")
+"""No adapter comes with this distribution; the sandbox simulates a provider."""
 
-OPENERS = (open_limiter, open_pricing, open_kyc, open_bank, open_router, open_onramp)
+OPENERS = (
+    open_limiter,
+    open_pricing,
+    open_kyc,
+    open_bank,
+    open_router,
+    open_onramp,
+    open_screening,
+)

@@ -25,6 +25,8 @@ from payments_core.routers.port import Router
 from payments_core.routers.simulated.router import SimulatedRouter
 from payments_core.sandbox.banks import ordered_bank_failures
 from payments_core.sandbox.chains import SandboxChain
+from payments_core.screening.port import Screening
+from payments_core.screening.simulated import SimulatedScreening
 
 
 @attrs.frozen(kw_only=True)
@@ -37,6 +39,7 @@ class Providers:
     pricing: Mapping[str, Pricing]
     routers: Mapping[str, Router]
     onramps: Mapping[str, HostedOnramp]
+    screening: Mapping[str, Screening]
 
     @property
     def notice_readers(self) -> Mapping[str, Mapping[ProviderKind, ReadsNotices]]:
@@ -45,6 +48,7 @@ class Providers:
             "kyc": self.kyc,
             "bank": self.banks,
             "onramp": self.onramps,
+            "screening": self.screening,
         }
         return {
             mode: {
@@ -66,6 +70,7 @@ class Providers:
         pricing: Pricing | None,
         router: Router | None,
         onramp: HostedOnramp | None,
+        screening: Screening | None,
     ) -> Providers:
         """Given adapters serve both modes. A router is simulated only on a sandbox's chains."""
         failures = Failures(ports)
@@ -73,6 +78,9 @@ class Providers:
         simulated_bank = SimulatedBank(ports, ordered_bank_failures(ports))
         simulated_router = SimulatedRouter(
             ports, sandbox_chains, fails=lambda call: failures.consume("router", call)
+        )
+        simulated_screening = SimulatedScreening(
+            ports.clock, fails=lambda: failures.consume("screening", "screen")
         )
         routers: Mapping[str, Router] = {"sandbox": simulated_router} if sandbox_chains else {}
         return cls(
@@ -84,4 +92,7 @@ class Providers:
             else {"sandbox": TablePricing()},
             routers=dict.fromkeys(MODES, router) if router is not None else routers,
             onramps=dict.fromkeys(MODES, onramp) if onramp is not None else {},
+            screening=dict.fromkeys(MODES, screening)
+            if screening is not None
+            else {"sandbox": simulated_screening},
         )

@@ -66,6 +66,7 @@ from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
 from payments_core.payments.refunds.record import Refund
 from payments_core.quotes.record import DeliveryClaim, Quote, RouteDelivery
 from payments_core.routers.simulated.records import SimulatedExchange, SimulatedRoute
+from payments_core.screening.record import ScreeningVerdict
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
 from payments_core.tenants.record import (
@@ -142,6 +143,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Replacement,
     ReturnAddress,
     Sender,
+    ScreeningVerdict,
     RoleModuleInstallation,
     QuoteSettlement,
     Event,

@@ -32,6 +32,7 @@ from payments_core.sandbox.banks import choose_funding_banks
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock, read_advance_ms
 from payments_core.sandbox.payer import SandboxPayer
+from payments_core.screening.port import Screening
 from payments_core.settings import Settings
 from payments_core.storage.capabilities import ChecksWritability
 from payments_core.storage.port import DIRECTORY, Storage
@@ -63,7 +64,7 @@ class PaymentsService:
     networks are then simulated, and time is real. Without `clock` it
     takes the sandbox's clock there, or the system's clock. Without `kyc` verifications are
     simulated in the sandbox, and there are none in production; the same holds for `bank`,
-    `pricing`, `router` and `onramp`. Events go to `telemetry`.
+    `pricing`, `router`, `onramp` and `screening`. Events go to `telemetry`.
     A server passes its `waits`, where calls of other services are announced.
     Raises ValidationFailed for an object of the wrong kind, and TypeError for one with an
     asynchronous method of its port: nothing here awaits.
@@ -113,6 +114,7 @@ class PaymentsService:
         pricing: Pricing | None = None,
         router: Router | None = None,
         onramp: HostedOnramp | None = None,
+        screening: Screening | None = None,
         telemetry: Telemetry = NOOP_TELEMETRY,
         networks: Networks | None = None,
         waits: Waits = NO_WAITS,
@@ -148,6 +150,7 @@ class PaymentsService:
             pricing=pricing,
             router=router,
             onramp=onramp,
+            screening=screening,
         )
         self._funding_banks = choose_funding_banks(bank, ports, self._sandbox_chains)
         self._transport = transport or SocketTransport()

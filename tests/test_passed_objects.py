@@ -94,6 +94,7 @@ PASSED: Mapping[str, tuple[Callable[[Any], object], tuple[type[Any], ...]]] = {
     "pricing": (lambda one: make_service(pricing=one), PORTS["source of prices"]),
     "router": (lambda one: make_service(router=one), PORTS["router"]),
     "onramp": (lambda one: make_service(onramp=one), PORTS["hosted on-ramp"]),
+    "screening": (lambda one: make_service(screening=one), PORTS["screening provider"]),
     "telemetry": (lambda one: make_service(telemetry=one), PORTS["telemetry"]),
     "observer": (
         lambda one: create_app(make_service(), mode="sandbox", observer=one),

@@ -1966,7 +1966,7 @@ def sandbox_trigger_event(
 
 def sandbox_fail_dependency(
     *,
-    dependency: Literal["chain", "kyc", "bank", "router"],
+    dependency: Literal["chain", "kyc", "bank", "router", "screening"],
     operation: str | UnsetType | None = UNSET,
     times: int | UnsetType | None = UNSET,
     chain_id: int | UnsetType | None = UNSET,
@@ -1975,7 +1975,7 @@ def sandbox_fail_dependency(
     """Make the next calls to a dependency fail. Needs a standard key. Which calls fail next,
     and how often.
 
-    `dependency`: The dependency that fails: `chain`, `kyc`, `bank` or `router`.
+    `dependency`: The dependency that fails: `chain`, `kyc`, `bank`, `router` or `screening`.
     `operation`: The operation that fails; `*` means any.
     `times`: How many more times the operation fails.
     `chain_id`: The chain that fails; if absent, any chain.

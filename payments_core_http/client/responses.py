@@ -2023,7 +2023,7 @@ class ArmedFailure(Response, frozen=True, kw_only=True):
     """Which calls fail next, and how many more times; without a chain, on all chains."""
 
     dependency: str
-    """The dependency that fails: `chain`, `kyc`, `bank` or `router`."""
+    """The dependency that fails: `chain`, `kyc`, `bank`, `router` or `screening`."""
     operation: str
     """The operation that fails; `*` means any."""
     chain_id: int | None

@@ -37,6 +37,7 @@ from payments_core.port_loader import (
     open_onramp,
     open_pricing,
     open_router,
+    open_screening,
 )
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings
@@ -169,6 +170,9 @@ def build_service(
             ),
             onramp=_open_url(
                 "providers.onramp.url", configuration.providers.onramp.url, open_onramp
+            ),
+            screening=_open_url(
+                "providers.screening.url", configuration.providers.screening.url, open_screening
             ),
             transport=_build_transport(configuration),
             **more,

@@ -304,8 +304,20 @@ class OnrampSettings:
 
 
 @attrs.frozen(kw_only=True)
+class ScreeningSettings:
+    """The provider that screens whom transfers and wallet links concern."""
+
+    url: Text | None = setting(
+        "The URL of a provider. Without it the sandbox simulates one, and production screens"
+        " nothing.",
+        None,
+        secret=True,
+    )
+
+
+@attrs.frozen(kw_only=True)
 class ProvidersSettings:
-    """Whoever outside signs, verifies people, holds bank accounts, prices, exchanges and sells."""
+    """Those outside who sign, verify people, hold bank accounts, price, exchange, sell, screen."""
 
     signer: SignerSettings = table("", SignerSettings)
     kyc: KycSettings = table("", KycSettings)
@@ -313,6 +325,7 @@ class ProvidersSettings:
     pricing: PricingSettings = table("", PricingSettings)
     router: RouterSettings = table("", RouterSettings)
     onramp: OnrampSettings = table("", OnrampSettings)
+    screening: ScreeningSettings = table("", ScreeningSettings)
 
 
 @attrs.frozen(kw_only=True)

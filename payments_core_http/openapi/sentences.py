@@ -236,7 +236,7 @@ BY_NAME: Mapping[str, str] = {
     "deliveryPolicy": "What a receiver may rely on.",
     "failureReason": "Why it failed, in a sentence; null if nothing failed.",
     # The sandbox
-    "dependency": "The dependency that fails: `chain`, `kyc`, `bank` or `router`.",
+    "dependency": "The dependency that fails: `chain`, `kyc`, `bank`, `router` or `screening`.",
     "jobsRun": "How many jobs were run.",
     "operation": "The operation that fails; `*` means any.",
     "times": "How many more times the operation fails.",
@@ -271,7 +271,8 @@ OF_ERRORS: Mapping[str, str] = {
     "capability": "The capability that is not active.",
     "chainId": "The requested chain.",
     "countedAt": "When the stored bytes were counted.",
-    "dependency": "The external system that failed: `chain`, `bank`, `router` or `kyc`.",
+    "dependency": "The external system that failed: `chain`, `bank`, `router`,"
+    " `kyc` or `screening`.",
     "fields": "Every field that is wrong.",
     "limit": "The maximum that is allowed.",
     "limitBytes": "The maximum number of bytes that are read, or stored.",

@@ -251,7 +251,8 @@ ADVICE: Mapping[str, Advice] = {
     ),
     # Other services
     "dependency_failed": Advice(
-        ("The chain, bank, router or KYC provider of `details.dependency` did not answer.",
+        ("The chain, bank, router, KYC or screening provider of `details.dependency` did not"
+         " answer.",
          "`details.reason` is `operator_out_of_gas`: the address from which the service sends has"
          " too few coins of the chain for this transaction."),
         ("Nothing was changed. If `details.retryable` is true, send it again with the same"

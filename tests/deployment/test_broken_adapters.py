@@ -15,6 +15,7 @@ from payments_core.port_loader import (
     open_onramp,
     open_pricing,
     open_router,
+    open_screening,
 )
 from payments_core.storage_loader import open_storage
 from tests.deployment.deployed import Deployed
@@ -77,6 +78,7 @@ def deployed(
             "storage:broken": "refuse", "limiters:broken": "refuse", "kyc:broken": "refuse",
             "banks:broken": "refuse", "pricing:broken": "refuse", "routers:broken": "refuse",
             "onramps:broken": "refuse",
+            "screening:broken": "refuse",
             "signers:broken": "refuse", "chains:broken": "refuse",
             "limiters:breaks": "breaking_limiter", "storage:breaks": "breaking_storage",
         },
@@ -94,7 +96,7 @@ def run_doctor(deployed: Deployed) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "setting", ["storage", "limiter", "kyc", "bank", "pricing", "router", "onramp"]
+    "setting", ["storage", "limiter", "kyc", "bank", "pricing", "router", "onramp", "screening"]
 )
 def test_what_breaks_as_it_is_opened_is_refused_by_its_setting(
     deployed: Deployed, setting: str
@@ -139,7 +141,9 @@ def test_what_breaks_as_it_is_asked_is_a_fault_of_its_check(
 def test_what_is_not_all_that_its_port_promises_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opens: str
 ) -> None:
-    groups = ("storage", "limiters", "kyc", "banks", "chains", "pricing", "routers", "onramps")
+    groups = (
+        "storage", "limiters", "kyc", "banks", "chains", "pricing", "routers", "onramps", "screening",
+    )  # fmt: skip
     scheme = f"{opens}-at-all"
     install(
         tmp_path, monkeypatch, BREAKS.replace("{how}", "pass"),
@@ -153,6 +157,7 @@ def test_what_is_not_all_that_its_port_promises_is_not_opened(
         (open_pricing, "estimate"),
         (open_router, "deliver"),
         (open_onramp, "look"),
+        (open_screening, "screen"),
         (open_storage, "migrate"),
         (lambda url: open_chain(8453, [f"{scheme}+https://{PASSWORD}@a.example"]), "scan"),
     ):

@@ -55,6 +55,7 @@ OPERATIONS: Mapping[Dependency, tuple[str, ...]] = {
         "lost_answer",
     ),
     "router": (ANY, "open", "deliver", "lost_answer", "return"),
+    "screening": (ANY, "screen"),
 }
 """The operations of each dependency that can fail. A new port adds its row.
 
