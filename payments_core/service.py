@@ -134,11 +134,7 @@ class PaymentsService:
         if not sandbox_chains and (chains is None or simulated_chains):
             sandbox_chains = _make_simulated_chains(ports)
         chains = chains or {}
-        self._sandbox_chains = {
-            number: chain
-            for number, chain in (sandbox_chains or {}).items()
-            if number not in chains
-        }
+        self._sandbox_chains = _leave_out(chains, sandbox_chains or {})
         if self._sandbox_chains:
             _refuse_mainnets(self.networks, chains)
         self.chains = ServedChains({**self._sandbox_chains, **chains})
@@ -339,6 +335,12 @@ def _refuse_mainnets(networks: Networks, chains: Mapping[int, Chain]) -> None:
     )
     if faults:
         raise ValidationFailed(faults)
+
+
+def _leave_out(
+    served: Mapping[int, Chain], simulated: Mapping[int, SandboxChain]
+) -> Mapping[int, SandboxChain]:
+    return {number: chain for number, chain in simulated.items() if number not in served}
 
 
 def _make_simulated_chains(ports: Ports) -> dict[int, SimulatedChain]:

@@ -142,7 +142,8 @@ def test_what_is_not_all_that_its_port_promises_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opens: str
 ) -> None:
     groups = (
-        "storage", "limiters", "kyc", "banks", "chains", "pricing", "routers", "onramps", "screening",
+        "storage", "limiters", "kyc", "banks", "chains", "pricing", "routers", "onramps",
+        "screening",
     )  # fmt: skip
     scheme = f"{opens}-at-all"
     install(
