@@ -1,7 +1,7 @@
-"""Writes the pages of docs/reference that are printed from tables in the code.
+"""Writes the files that are printed from tables in the code: docs/reference, alerts, dashboard.
 
     python -m docs.generate            write them
-    python -m docs.generate --check    fail, and name the pages, when they differ from the code
+    python -m docs.generate --check    fail, and name the files, when they differ from the code
 
 A new page is a function that returns Markdown and a row in `PAGES`.
 """
@@ -11,14 +11,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import attrs
 
 from docs import (
+    alerts,
     chains_reference,
     deployment_settings,
     error_guide,
+    grafana,
     limit_examples,
     operators_metrics,
     other_limits,
@@ -63,8 +66,6 @@ from payments_core_http.openapi.error_responses import wire_name
 from payments_core_http.openapi.resources import list_resources
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Route
-
-REFERENCE = Path(__file__).parent / "reference"
 
 MACHINES: tuple[StateMachine, ...] = (
     PAYMENT,
@@ -458,10 +459,25 @@ PAGES: dict[str, Callable[[], str]] = {
     "chains.md": chains_reference.page,
     "settings.md": deployment_settings.page,
     "metrics.md": operators_metrics.page,
+    "alerts.md": alerts.page,
     "rooms.md": rooms.page,
     "python.md": python_reference.page,
     "public.md": public_interface.page,
 }
+
+
+def _print_page(write: Callable[[], str]) -> str:
+    return f"<!-- Printed from the code by docs/generate.py: change the code. -->\n\n{write()}\n"
+
+
+ROOT = Path(__file__).parents[1]
+
+FILES: dict[str, Callable[[], str]] = {
+    **{f"docs/reference/{name}": partial(_print_page, write) for name, write in PAGES.items()},
+    "deploy/prometheus-alerts.yml": alerts.print_rules,
+    "deploy/grafana-dashboard.json": grafana.print_dashboard,
+}
+"""All that is printed, by its path in the checkout."""
 
 
 def main(arguments: list[str]) -> int:
@@ -469,14 +485,11 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 2
     stale = []
-    for name, write in PAGES.items():
-        path = REFERENCE / name
-        text = (
-            f"<!-- Printed from the code by docs/generate.py: change the code. -->\n\n{write()}\n"
-        )
+    for name, write in FILES.items():
+        path, text = ROOT / name, write()
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
-        stale.append(f"docs/reference/{name}")
+        stale.append(name)
         if not arguments:
             path.write_text(text, encoding="utf-8")
     if arguments and stale:

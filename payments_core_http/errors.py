@@ -155,6 +155,32 @@ class RateLimited(LimitReached):
         return {name: value for name, value in super().details.items() if value is not None}
 
 
+class AddressBlocked(RateLimited):
+    """The address requested too many unknown paths (contract §9)."""
+
+    sentence = (
+        "This address is blocked after too many requests for unknown paths; try again in "
+        "{retry_after_s} s."
+    )
+
+
+class RateLimiterUnavailable(RateLimited):
+    """The limiter does not answer, so nobody is admitted; the caller has reached no limit."""
+
+    sentence = (
+        "The service cannot count requests at present, so it admits none. You have reached no "
+        "limit; try again in {retry_after_s} s."
+    )
+
+
+REFUSALS: Mapping[RateLimitReason, type[RateLimited]] = {
+    "rate_limit_exceeded": RateLimited,
+    "rate_limiter_unavailable": RateLimiterUnavailable,
+    "abuse_blocked": AddressBlocked,
+}
+"""The error of each reason: all have one code, and each says what happened."""
+
+
 @attrs.frozen
 class InternalError(PaymentsError):
     """An internal error occurred; the response contains only the request id."""

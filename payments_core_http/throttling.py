@@ -29,7 +29,7 @@ from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
 from payments_core.plain_calls import require_plain_methods, require_plain_result
 from payments_core.tenants.record import Environment
 from payments_core_http.client_address import CountedNetwork, Proxy, identify_client
-from payments_core_http.errors import RateLimited, RateLimitReason
+from payments_core_http.errors import REFUSALS, RateLimited, RateLimitReason
 from payments_core_http.rate_context import RateLimitContext, seconds_until
 
 if TYPE_CHECKING:
@@ -394,7 +394,7 @@ class Throttle:
         reason: RateLimitReason,
     ) -> RateLimited:
         rate_context.states = [policy_state]
-        return RateLimited(
+        return REFUSALS[reason](
             rule=None if policy is None or policy is PER_ADDRESS else policy.rule,
             limit=policy_state.limit,
             remaining=policy_state.remaining,

@@ -14,6 +14,7 @@ from payments_core.payments.refunding.reconciliation_rules import Reconciliation
 from payments_core.webhooks.health import EndpointHealth
 from payments_core.webhooks.lifecycle import abandon_reason, classify_status
 from payments_core.webhooks.record import Delivery, Endpoint
+from payments_core_http.errors import RateLimiterUnavailable
 
 Tone = Literal["wait", "good", "warn", "end"]
 
@@ -154,6 +155,8 @@ _BY_STATUS: Mapping[int, str] = {
 
 def find_error_words(error: PaymentsError, status: int) -> str:
     """The heading of an error's page."""
+    if isinstance(error, RateLimiterUnavailable):
+        return _BY_STATUS[503]
     return _BY_CODE.get(error.code) or _BY_STATUS.get(status, "Something went wrong")
 
 

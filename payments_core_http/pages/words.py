@@ -19,6 +19,7 @@ from payments_core.errors import (
 )
 from payments_core.payments.checkout.stages import Notice, Stage
 from payments_core.sandbox.payer import Action
+from payments_core_http.errors import RateLimiterUnavailable
 
 Tone = Literal["wait", "good", "warn", "end"]
 """The look of a text; the text itself also states what it means."""
@@ -355,6 +356,12 @@ _LINK_NOT_OPENED = Words(
     N_("Open the link again as you received it, or ask the merchant for a new one."),
 )
 
+_UNAVAILABLE = Words(
+    "warn",
+    N_("The page cannot be shown at present"),
+    N_("Try again in a minute. What you have sent is not lost."),
+)
+
 _ERROR_WORDS: tuple[tuple[type[PaymentsError], Words], ...] = (
     (
         Missing,
@@ -372,6 +379,7 @@ _ERROR_WORDS: tuple[tuple[type[PaymentsError], Words], ...] = (
             N_("The merchant does not offer this page at present. Ask the merchant."),
         ),
     ),
+    (RateLimiterUnavailable, _UNAVAILABLE),
     (
         LimitReached,
         Words(
@@ -380,14 +388,7 @@ _ERROR_WORDS: tuple[tuple[type[PaymentsError], Words], ...] = (
             N_("Wait a minute, then open the link again. Nothing has changed for your payment."),
         ),
     ),
-    (
-        ServiceUnavailable,
-        Words(
-            "warn",
-            N_("The page cannot be shown at present"),
-            N_("Try again in a minute. What you have sent is not lost."),
-        ),
-    ),
+    (ServiceUnavailable, _UNAVAILABLE),
     (
         PaymentsError,
         Words(

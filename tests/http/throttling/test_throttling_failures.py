@@ -26,6 +26,8 @@ def test_a_limiter_that_fails_lets_nobody_through() -> None:
         "rate_limiter_unavailable", 0, 1,
     )  # fmt: skip
     assert "rule" not in found
+    message = seen.json["error"]["message"]
+    assert message.startswith("The service cannot count requests") and "no limit" in message
 
 
 def test_a_limiter_that_raises_anything_else_lets_nobody_through_either(
