@@ -64,8 +64,8 @@ class Verdict:
     """What a provider says of a subject.
 
     `case` is its own name for the case, which its notices have too. It must not be asked again
-    before `valid_until_ms`, in milliseconds since 1970; a time that is past says that this verdict
-    is for this request only. `reason` is shown to the partner, and contains no secret.
+    before `valid_until_ms`, in milliseconds since 1970; the present time says that this verdict is
+    for this request only. `reason` is shown to the partner, and contains no secret.
     """
 
     outcome: Outcome
@@ -78,7 +78,8 @@ class Screening(Protocol):
     """An adapter. It may be used from many threads at once."""
 
     def screen(self, request: ScreeningRequest) -> Verdict:
-        """Judge a subject. A case in review stays the same case until it is decided.
+        """Judge a subject. A case in review stays the same case until it is decided, and the
+        same key finds its case again.
 
         Nothing that the caller does depends on the number of calls: a crash repeats a call. A
         provider that cannot judge yet answers `review`. Raises ScreeningUnavailable.
