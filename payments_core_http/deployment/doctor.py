@@ -52,7 +52,11 @@ from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.findings import Finding, Level
 from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.deployment.price_checks import check_prices
-from payments_core_http.deployment.provider_checks import check_kyc, check_notices
+from payments_core_http.deployment.provider_checks import (
+    check_notices,
+    check_presence,
+    check_waiting,
+)
 from payments_core_http.deployment.secret_mask import SecretMask
 from payments_core_http.deployment.signer_checks import find_signer_faults
 from payments_core_http.deployment.startup_rules import find_warnings, require_startable
@@ -93,6 +97,7 @@ def _run_all(
 ) -> Iterator[Finding]:
     clock = SystemClock()
     yield from _check_settings(configuration)
+    yield from check_presence(configuration)
     file = configuration.storage.url.removeprefix("sqlite:///")
     if file != configuration.storage.url and not Path(file).exists():
         # An older SQLite is said first. This opens no file; a query would create it.
@@ -141,7 +146,7 @@ def _run_all(
         yield from _catch_faults("prices", check_prices(pricing, priced))
     if stored:
         yield from _catch_faults("signer", find_signer_faults(service, configuration.mode))
-        yield from _catch_faults("kyc", check_kyc(service, configuration, now))
+        yield from _catch_faults("kyc", check_waiting(service, configuration, now))
         yield from _catch_faults("notices", check_notices(service, configuration.mode))
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
 

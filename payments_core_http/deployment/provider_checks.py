@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import attrs
+
 from payments_core.accounts.verification.record import Verification
+from payments_core.adapters import scheme_of
 from payments_core.clock import DAY, Instant
 from payments_core.service import PaymentsService
 from payments_core.storage.port import Snapshot, Storage
 from payments_core.tenants.queries import iterate_apps
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.findings import Finding
+from payments_core_http.deployment.findings import Finding, Level
 
 LONG_WAIT_DAYS = 7
 """A user ends the forms of a provider in minutes, and a provider decides in days."""
@@ -19,20 +22,93 @@ MAX_COUNTED = 100
 """The verifications of an environment that are counted, and the environments that are named."""
 
 
-def check_kyc(
+@attrs.frozen(kw_only=True)
+class ProviderKind:
+    """A kind of provider, `[providers.<name>]`: what follows in each mode if none is set.
+
+    `simulated` is None if the sandbox has none either. `page` says how to get one.
+    """
+
+    name: str
+    missing: str
+    simulated: str | None
+    page: str
+
+
+PROVIDER_KINDS = (
+    ProviderKind(
+        name="kyc",
+        missing="no account can be verified, and none gets what needs it",
+        simulated="the sandbox decides",
+        page="docs/how-to/write-a-kyc-adapter.md",
+    ),
+    ProviderKind(
+        name="bank",
+        missing="no bank account can be paid, and none can fund an account",
+        simulated="its bank accounts and its money exist here alone",
+        page="docs/how-to/write-a-bank-adapter.md",
+    ),
+    ProviderKind(
+        name="screening",
+        missing="nobody judges whom money comes from and where it goes",
+        simulated="the last digits of an address decide",
+        page="docs/how-to/write-a-screening-adapter.md",
+    ),
+    ProviderKind(
+        name="onramp",
+        missing="no payer can pay by a hosted on-ramp, and the method is not offered",
+        simulated=None,
+        page="docs/how-to/adapters.md",
+    ),
+    ProviderKind(
+        name="router",
+        missing="quotes and payments are of one asset on one chain only",
+        simulated="on simulated chains, at prices that do not move",
+        page="docs/how-to/adapters.md",
+    ),
+    ProviderKind(
+        name="pricing",
+        missing="no quote is made, and no balance has a value in US dollars",
+        simulated="a table of prices that do not move",
+        page="docs/how-to/prices.md",
+    ),
+    ProviderKind(
+        name="signer",
+        missing="nothing moves out of an escrow or a vault",
+        simulated="simulated chains need no signature",
+        page="docs/how-to/keys.md",
+    ),
+)
+
+_STAND_INS = {"pricing": ("table", "prices are a table of yours, which follows no market")}
+"""What is real only as long as an operator keeps it so: the adapter's name, by the kind."""
+
+
+def check_presence(configuration: Configuration) -> Iterator[Finding]:
+    """For each kind of provider: whether there is one, and what follows if there is none."""
+    for kind in PROVIDER_KINDS:
+        url = getattr(configuration.providers, kind.name).url
+        stand_in, says = _STAND_INS.get(kind.name, ("", ""))
+        if url is not None and scheme_of(url) == stand_in and configuration.mode == "production":
+            yield Finding(kind.name, "warning", says, f"see {kind.page}")
+        elif url is not None:
+            yield Finding(kind.name, "ok", "a provider is set")
+        elif configuration.mode == "sandbox" and kind.simulated is not None:
+            yield Finding(kind.name, "ok", f"simulated: {kind.simulated}")
+        else:
+            level: Level = "ok" if configuration.mode == "sandbox" else "warning"
+            says = f"no provider is set: {kind.missing}"
+            yield Finding(kind.name, level, says, f"set providers.{kind.name}.url: {kind.page}")
+
+
+def check_waiting(
     service: PaymentsService,
     configuration: Configuration,
     now: Callable[[PaymentsService], Instant],
 ) -> Iterator[Finding]:
-    """Whether accounts can be verified, and which verifications nobody decides."""
+    """Which verifications nobody decides. The sandbox decides those of its own provider."""
     mode, has_provider = configuration.mode, configuration.providers.kyc.url is not None
-    if not has_provider and mode == "production":
-        says = "no provider is set: no account can be verified, and none gets what needs it"
-        yield Finding(
-            "kyc", "warning", says, "set providers.kyc.url: docs/how-to/write-a-kyc-adapter.md"
-        )
-    elif not has_provider:
-        yield Finding("kyc", "ok", "simulated: the sandbox decides")
+    if not has_provider and mode == "sandbox":
         return
     storage = service.parts.ports.storage
     found = list(_find_long_waits(storage, mode, now(service) - LONG_WAIT_DAYS * DAY))
@@ -42,8 +118,7 @@ def check_kyc(
         remedy = f"`payments admin verification list {environment_id}`, and ask the provider"
         yield Finding("kyc", "warning", says, remedy)
     if has_provider and not found:
-        says = f"a provider is set, and no verification has waited for {LONG_WAIT_DAYS} days"
-        yield Finding("kyc", "ok", says)
+        yield Finding("kyc", "ok", f"no verification has waited for {LONG_WAIT_DAYS} days")
 
 
 def check_notices(service: PaymentsService, mode: str) -> Iterator[Finding]:
