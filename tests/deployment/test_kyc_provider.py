@@ -3,26 +3,23 @@ though `payments serve` and `payments worker` are killed at each of its calls.""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener, urlopen
 
-import attrs
 import pytest
 
-from payments_core_http.cli.api_client import ApiClient, NoResponse
-from payments_core_http.cli.child_processes import ChildProcess
-from tests.deployment.deployed import Deployed, client_of, deployed_on, shop
+from payments_core_http.cli.api_client import NoResponse
+from tests.deployment.deployed import deployed_on, shop
 from tests.deployment.installed import install
+from tests.deployment.played_provider import Played, PlayedProvider, wait_until
 
 STORAGES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgres))
-SEEN_S = 30.0
 LATE_S = 5.0
 RETURN_URL = "https://shop.example/done"
 
@@ -32,40 +29,6 @@ from payments_core.accounts.verification import following, operations
 
 following.MIN_PAUSE_MS = operations.MIN_PAUSE_MS = {pause_ms}
 """
-
-
-class Provider:
-    """The example's provider."""
-
-    def __init__(self) -> None:
-        self.child = ChildProcess("kyc", "examples.custom_kyc.service")
-        self.url = str(self.child.wait_until_ready()["url"])
-
-    @property
-    def setting(self) -> str:
-        return "example+" + self.url.replace("://", "://example-key:example-secret@")
-
-    def order(self, name: str, **said: Any) -> Any:
-        with urlopen(Request(f"{self.url}/orders/{name}", json.dumps(said).encode())) as answer:
-            return json.load(answer)
-
-    def cases(self) -> list[dict[str, Any]]:
-        with urlopen(f"{self.url}/orders") as answer:
-            return list(json.load(answer)["cases"])
-
-    def watch(self, call: str, moment: str) -> Callable[[], None]:
-        """What waits until this moment of a call comes once more than it has until now."""
-        facts = {"call": call, "moment": moment}
-
-        def count(messages: list[dict[str, Any]]) -> int:
-            return sum(facts.items() <= one.items() for one in messages)
-
-        seen = count(self.child.read_messages())
-
-        def wait() -> None:
-            assert self.child.wait_for(lambda them: count(them) > seen, SEEN_S), f"never {facts}"
-
-        return wait
 
 
 class NoRedirect(HTTPRedirectHandler):
@@ -83,52 +46,8 @@ def visit(hosted_url: str, state: str) -> None:
         assert (answer.code, answer.headers["location"]) == (303, RETURN_URL)
 
 
-def wait_until(seen: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SEEN_S
-    while not seen():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-@attrs.define
-class Office:
-    """A deployment with the provider: one `serve` and one `worker`, each killed and replaced."""
-
-    deployed: Deployed
-    provider: Provider
-    app_id: str = ""
-    environment_id: str = ""
-    credential: str = ""
-    serve: ChildProcess | None = None
-    worker: ChildProcess | None = None
-
-    def start_serve(self) -> None:
-        self.serve = self._start("serve")
-        door = f"{client_of(self.serve).base_url}/providers/kyc/example"
-        self.provider.order("webhooks", url=door)
-
-    def start_worker(self) -> None:
-        self.worker = self._start("worker")
-
-    def _start(self, command: str) -> ChildProcess:
-        arguments = [command, "--config", str(self.deployed.config), "--json"]
-        child = ChildProcess(command, "payments_core_http.cli", arguments)
-        child.wait_until_ready()
-        return child
-
-    def end(self) -> None:
-        for child in (self.serve, self.worker):
-            if child is not None:
-                child.end()
-
-    def client(self) -> ApiClient:
-        assert self.serve is not None
-        return client_of(self.serve)
-
-    def call(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
-        answer = self.client().call(method, path, body, authorization=self.credential, key=key)
-        assert answer.status in (200, 201), answer.body
-        return answer.document
+class Office(Played):
+    """What happens to its accounts."""
 
     def create_account(self, name: str) -> str:
         body = {"externalUserId": name, "subjectType": "individual"}
@@ -162,7 +81,7 @@ def office_on(
 ) -> Iterator[Office]:
     source = ADAPTER.format(pause_ms=pause_ms)
     install(folder, monkeypatch, source, {"kyc:example": "open_url"})
-    provider = Provider()
+    provider = PlayedProvider("kyc", "examples.custom_kyc.service")
     with deployed_on(storage, folder) as deployed:
         deployed.configure(**{"providers.kyc": {"url": provider.setting}})
         deployed.run("admin", "migrate")
