@@ -7,18 +7,15 @@ browser's own before anything else of it is read (`payments_core_http/formats.py
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from payments_core import errors
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import PaymentsError
 from payments_core.tenants.authorization import Requirement
-from payments_core_http.calls import ApiCall
 from payments_core_http.errors import FormRefused
-from payments_core_http.routing import Method, PageRoute, Route, Row
+from payments_core_http.routing import Method, PageRoute, Row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,29 +69,11 @@ def _page(
     )
 
 
-def _style(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    headers = {
-        "Content-Type": "text/css; charset=utf-8",
-        "Cache-Control": "no-cache",  # revalidated: a page and its style belong together
-        "Cross-Origin-Resource-Policy": "same-origin",
-    }
-    return call.add_etag(Response(200, _read_style(), service.settings.versions.current, headers))
-
-
-@cache
-def _read_style() -> bytes:
-    return (files(__package__) / "static" / "dashboard.css").read_bytes()
-
-
 _PAYMENT = "/payments/{paymentId}"
 _WEBHOOK = "/webhooks/{webhookId}"
 _DELIVERY = f"{_WEBHOOK}/deliveries/{{deliveryId}}"
 
 ROUTES: tuple[Row, ...] = (
-    Route(
-        "GET", "/dashboard/assets/dashboard.css", _style, needs=None, response=Any, has_etag=True,
-        summary="The style of the dashboard.",
-    ),
     _page("GET", "", "logins.show_home", _ANY, "Lead to the Payments."),
     _page("GET", "/login", "logins.show_login", None, "Show the log-in."),
     _page(

@@ -5,31 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import attrs
-import markupsafe
 
 from payments_core.chains.port import NetworkKind
 from payments_core.clock import MINUTE, format_iso
 from payments_core.explorers import Explorer
-from payments_core.money import format_amount
-from payments_core.networks import Asset, Networks
+from payments_core.networks import Networks
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core.payments.checkout.stages import Stage
-from payments_core.payments.receipts.progress import find_progress
-from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core_http.pages.languages import Language
-from payments_core_http.pages.qr_codes import render_qr_code
+from payments_core_http.pages.methods import MethodPart, list_methods
+from payments_core_http.pages.transfer_request import TransferRequest, build_request
+from payments_core_http.pages.transfers import (
+    PaidReceipt,
+    Progress,
+    TransferRow,
+    build_progress,
+    build_receipt,
+    build_transfer,
+    describe_receipt,
+)
 from payments_core_http.pages.words import (
+    AMOUNT,
+    AMOUNT_DUE,
+    AMOUNT_STILL_DUE,
     HELD_AT_CLOSE_WORDS,
+    IN_REVIEW_WORDS,
     LATE_PROCESSING_WORDS,
     MISDIRECTED_WORDS,
+    NOT_LOOKED_WORDS,
     NOTICE_WORDS,
     PART_PROCESSING_WORDS,
-    RECEIPT_WORDS,
-    SENT_BACK,
     STAGE_WORDS,
     UNDONE_WORDS,
-    UNKNOWN_TOKEN,
     Tone,
     Words,
 )
@@ -42,7 +50,18 @@ _PASSING: tuple[Stage, ...] = (*_TIMED, "ending", "processing", "received")
 
 _POLL_MS = 10_000
 _SOON_MS = 2_000
-"""How often the script checks whether the page has changed: more often after a transfer."""
+"""How often the script checks whether the page has changed: more often after a wallet has sent a
+transfer, and while one will soon count."""
+
+_STALE_MS = 10 * MINUTE
+"""From then on the last scan says nothing of the present; a scan is due at least each minute."""
+
+_RETURN_MS = 5 * MINUTE
+"""So long after the change the page leads back to the merchant by itself: who opens it later wants
+to read it."""
+
+_IN_REVIEW = "in_review"
+"""The label of a Payment whose funds are being checked."""
 
 _ENDED_EMPTY: tuple[Stage, ...] = ("expired", "cancelled")
 
@@ -54,10 +73,6 @@ ChooseExplorer = Callable[[int], Explorer]
 
 _WITH_WALLETS: tuple[NetworkKind, ...] = ("real", "testnet", "local")
 """Where wallets have buttons: the script compares the wallet's network with ours."""
-
-_WITH_LINKS: tuple[NetworkKind, ...] = ("real", "testnet")
-"""Where a payment request is a link and a code. Nothing compares the network that these lead to:
-it is the public one, whatever the sandbox has instead."""
 
 _GOOD: tuple[Stage, ...] = ("received", "paid")
 _UNPAID: tuple[Stage, ...] = (*_TIMED, *_ENDED_EMPTY)
@@ -73,65 +88,24 @@ class Message:
 
 
 @attrs.frozen(kw_only=True)
-class TransferRequest:
-    """What to send, where, and how: in words, to copy, and as two codes to scan.
-
-    `typed_amount` is the amount as wallets take it. The script pays with `amount_atomic`, and
-    compares `decimals` with what the wallet's network has. `codes` is None where wallets must not
-    be led to the network. `to_url` and `token_url` are the explorer's pages of the two addresses.
-    """
-
-    amount: str
-    typed_amount: str
-    amount_atomic: int
-    decimals: int
-    symbol: str
-    network: str
-    chain_id: int
-    token_address: str
-    token_url: str | None
-    to: str
-    to_url: str | None
-    codes: RequestCodes | None
-
-
-@attrs.frozen(kw_only=True)
-class RequestCodes:
-    """EIP-681's request to pay, as a link and as a code, and the code of the address alone."""
-
-    payment_uri: str
-    payment_code: markupsafe.Markup
-    address_code: markupsafe.Markup
-
-
-@attrs.frozen(kw_only=True)
-class TransferRow:
-    """A transfer that was seen; `progress` counts the blocks on top while it is not final, and
-    `transaction_url` is the explorer's page of it."""
-
-    amount: str
-    status: str
-    progress: str | None
-    transaction_hash: str
-    transaction_url: str | None
-
-
-@attrs.frozen(kw_only=True)
 class CheckoutView:
     """The whole page; the script asks for it again every `poll_ms` while it `may_change`.
 
-    `accent` is the partner's color as six hexadecimal digits. `landmark` is a block (height, hash)
-    that the script looks for on the wallet's network. `client_secret` is set while the script may
-    pay from a wallet.
+    `shown_amount` is what is still due, or the whole `amount` while nothing is. `accent` is the
+    partner's color as six hexadecimal digits. `landmark` is a block (height, hash) that the script
+    looks for on the wallet's network. `client_secret` is set while the script may pay from a
+    wallet.
     """
 
     payment_id: str
     status_version: int
     client_secret: str | None = attrs.field(repr=False)
-    merchant: str | None
+    merchant: str
     logo_url: str | None
     accent: str | None
     amount: str
+    amount_label: str
+    shown_amount: str
     network: str
     network_kind: NetworkKind
     landmark: tuple[int, str] | None
@@ -140,8 +114,11 @@ class CheckoutView:
     stage: Stage
     state: Message
     notices: tuple[Message, ...]
+    progress: Progress | None
     request: TransferRequest | None
+    methods: tuple[MethodPart, ...]
     transfers: tuple[TransferRow, ...]
+    receipt: PaidReceipt | None
     expires_at: str | None
     expires_iso: str | None
     left_ms: int | None
@@ -149,7 +126,11 @@ class CheckoutView:
     poll_ms: int
     is_elsewhere: bool
     """Whether it waits for a payment that this page cannot take: the merchant's app does."""
+    is_done: bool
+    """Whether the payer has nothing left to do but to go back."""
     return_url: str | None
+    returns_soon: bool
+    """Whether the script leads back by itself."""
 
 
 def build_view(
@@ -175,7 +156,7 @@ def build_view(
         }.items()
     }
     held = [
-        _describe(one, payment, language, networks)
+        describe_receipt(one, payment, language, networks)
         for one in page.receipts
         if one.holds_misdirected
     ]
@@ -184,14 +165,19 @@ def build_view(
     is_submitted = "submitted" in page.notices
     words = _choose_words(page)
     is_timed = (page.stage in _TIMED or page.due_atomic > 0) and not is_submitted
+    is_late = _is_late_pending(page)
+    progress = build_progress(page, page.receipts, language, networks)
+    return_url = None if is_submitted or is_late else _choose_return_url(payment, page.stage)
     return CheckoutView(
         payment_id=payment.id,
         status_version=payment.status_version,
         client_secret=page.client_secret if kind in _WITH_WALLETS and page.landmark else None,
-        merchant=page.branding.name,
+        merchant=page.branding.name or page.app_name,
         logo_url=page.branding.logo_url,
         accent=_strip_color(page.branding.primary_color),
         amount=amounts["amount"],
+        amount_label=language.translate(_choose_amount_label(page)),
+        shown_amount=amounts["due" if page.due_atomic else "amount"],
         network=network,
         network_kind=kind,
         landmark=page.landmark,
@@ -204,23 +190,42 @@ def build_view(
             for name in page.notices
             if (notice := NOTICE_WORDS[name]) is not words
         ),
-        request=_build_request(page, language, network, kind, choose_explorer(payment.chain_id))
+        progress=progress,
+        request=build_request(
+            page,
+            language,
+            network,
+            networks.get(payment.chain_id),
+            kind,
+            choose_explorer(payment.chain_id),
+        )
         if page.due_atomic
         else None,
+        methods=list_methods(page, language),
         transfers=tuple(
-            _build_transfer(page, receipt, language, networks, choose_explorer(receipt.chain_id))
+            build_transfer(page, receipt, language, networks, choose_explorer(receipt.chain_id))
             for receipt in page.receipts
         ),
+        receipt=build_receipt(page, language),
         expires_at=language.format_instant(payment.expires_at_ms) if is_timed else None,
         expires_iso=format_iso(payment.expires_at_ms) if is_timed else None,
         left_ms=payment.expires_at_ms - page.looked_at if is_timed else None,
-        may_change=page.stage in _PASSING or _is_late_pending(page),
-        poll_ms=_SOON_MS if is_submitted else _POLL_MS,
+        may_change=page.stage in _PASSING or is_late,
+        poll_ms=_SOON_MS if is_submitted or (progress and progress.is_soon) else _POLL_MS,
         is_elsewhere=page.stage in _TIMED and not page.due_atomic and not is_submitted,
-        return_url=None
-        if is_submitted or _is_late_pending(page)
-        else _choose_return_url(payment, page.stage),
+        is_done=page.stage in _GOOD,
+        return_url=return_url,
+        returns_soon=page.stage in _GOOD
+        and return_url is not None
+        and _IN_REVIEW not in payment.labels
+        and page.looked_at - payment.updated_at_ms < _RETURN_MS,
     )
+
+
+def _choose_amount_label(page: CheckoutPage) -> str:
+    if not page.due_atomic:
+        return AMOUNT
+    return AMOUNT_DUE if page.due_atomic == page.payment.amount_atomic else AMOUNT_STILL_DUE
 
 
 def _choose_words(page: CheckoutPage) -> Words:
@@ -235,9 +240,18 @@ def _choose_words(page: CheckoutPage) -> Words:
         return MISDIRECTED_WORDS[page.stage]
     if page.stage == "waiting" and any(one.status == "reorged" for one in page.receipts):
         return UNDONE_WORDS
+    if page.stage == "waiting" and _is_unseen(page):
+        return NOT_LOOKED_WORDS
+    if page.stage == "received" and _IN_REVIEW in page.payment.labels:
+        return IN_REVIEW_WORDS
     if page.stage == "failed" and page.payment.books.held_atomic > 0:
         return HELD_AT_CLOSE_WORDS
     return STAGE_WORDS[page.stage]
+
+
+def _is_unseen(page: CheckoutPage) -> bool:
+    """Whether nobody has looked at the network for so long that nothing can be said of it."""
+    return page.scanned_at_ms is None or page.looked_at - page.scanned_at_ms > _STALE_MS
 
 
 def _is_late_pending(page: CheckoutPage) -> bool:
@@ -270,89 +284,3 @@ def _name_network(name: str, kind: NetworkKind, language: Language) -> str:
     if kind == "real":
         return name
     return language.translate("%(network)s (test network)", network=name)
-
-
-def _build_request(
-    page: CheckoutPage,
-    language: Language,
-    network: str,
-    kind: NetworkKind,
-    explorer: Explorer,
-) -> TransferRequest:
-    payment, asset = page.payment, page.payment.asset
-    to = payment.escrow_address
-    assert to is not None, "nothing is due without an escrow"
-    return TransferRequest(
-        amount=language.format_amount(page.due_atomic, asset),
-        typed_amount=format_amount(page.due_atomic, asset.decimals),
-        amount_atomic=page.due_atomic,
-        decimals=asset.decimals,
-        symbol=asset.symbol,
-        network=network,
-        chain_id=asset.chain_id,
-        token_address=asset.address,
-        token_url=explorer.link_address(asset.address),
-        to=to,
-        to_url=explorer.link_address(to),
-        codes=_build_codes(asset, to, page.due_atomic) if kind in _WITH_LINKS else None,
-    )
-
-
-def _build_codes(asset: Asset, to: str, amount: int) -> RequestCodes:
-    uri = f"ethereum:{asset.address}@{asset.chain_id}/transfer?address={to}&uint256={amount}"
-    return RequestCodes(
-        payment_uri=uri, payment_code=render_qr_code(uri), address_code=render_qr_code(to)
-    )
-
-
-def _build_transfer(
-    page: CheckoutPage,
-    receipt: Receipt,
-    language: Language,
-    networks: Networks,
-    explorer: Explorer,
-) -> TransferRow:
-    is_back = receipt.is_misdirected and not receipt.holds_misdirected
-    return TransferRow(
-        amount=_describe(receipt, page.payment, language, networks),
-        status=language.translate(SENT_BACK if is_back else RECEIPT_WORDS[receipt.status]),
-        progress=_describe_progress(page, receipt, language, networks),
-        transaction_hash=receipt.transaction_hash,
-        transaction_url=explorer.link_transaction(receipt.transaction_hash),
-    )
-
-
-def _describe(receipt: Receipt, payment: Payment, language: Language, networks: Networks) -> str:
-    """What arrived: the amount with its own token, and the network if it is another."""
-    token = receipt.token
-    if token is None:
-        return language.translate(UNKNOWN_TOKEN)
-    amount = language.format_amount(receipt.amount_atomic, token)
-    if receipt.chain_id == payment.chain_id:
-        return amount
-    return f"{amount} ({networks.name_network(receipt.chain_id)})"
-
-
-def _describe_progress(
-    page: CheckoutPage, receipt: Receipt, language: Language, networks: Networks
-) -> str | None:
-    """How far a transfer is that does not count yet, and when it counts, about."""
-    network = networks.get(receipt.chain_id)
-    progress = find_progress(page.payment, (receipt,), network, page.scanned_height)
-    if progress is None:
-        return None
-    blocks = language.format_number(progress.confirmations)
-    if progress.required:
-        wanted = language.format_number(progress.required)
-        said = language.translate(
-            "confirmations: %(blocks)s of %(wanted)s", blocks=blocks, wanted=wanted
-        )
-    else:
-        said = language.translate("confirmations: %(blocks)s", blocks=blocks)
-    if progress.estimated_at_ms is None or progress.estimated_at_ms <= page.looked_at:
-        return said
-    minutes = -(-(progress.estimated_at_ms - page.looked_at) // MINUTE)
-    left = language.translate(
-        "accepted in about %(minutes)s min", minutes=language.format_number(minutes)
-    )
-    return f"{said} · {left}"

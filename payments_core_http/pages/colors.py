@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import attrs
 
 MIN_CONTRAST = 4.5
-LIGHT_GROUNDS = ("#ffffff", "#f4f5f7")
-DARK_GROUNDS = ("#14181d", "#1f252c")
-"""The backgrounds of text, as in `static/checkout.css`."""
+LIGHT_GROUNDS = ("#f4f6f9", "#ffffff")
+DARK_GROUNDS = ("#12161b", "#1a2027")
+"""The backgrounds of text, as in `style/style.css`; a filled button's text has one of these colors,
+so that it is readable too."""
 
 _STEPS = 64
 _Rgb = tuple[int, int, int]

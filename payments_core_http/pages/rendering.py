@@ -13,17 +13,20 @@ from payments_core.payments.options.submissions import SUBMISSION_LOCK_MS
 from payments_core_http.calls import make_etag
 from payments_core_http.errors import status_of
 from payments_core_http.pages.checkout import CheckoutView, build_view
+from payments_core_http.pages.error_words import find_error_words
 from payments_core_http.pages.languages import LANGUAGES, Language, choose_language
 from payments_core_http.pages.sandbox_panel import PanelForm, build_panel
 from payments_core_http.pages.words import (
     NETWORK_WORDS,
     REACH_WORDS,
     WALLET_WORDS,
-    find_error_words,
 )
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
+
+RETURN_DELAY_MS = 3_000
+"""How long the page of a Payment that was paid stays before it leads back to the merchant."""
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("payments_core_http.pages"),
@@ -60,6 +63,7 @@ class BuiltPage:
             reach_words=REACH_WORDS.get(self.view.network_kind),
             wallet_words=WALLET_WORDS,
             lock_ms=SUBMISSION_LOCK_MS,
+            return_ms=RETURN_DELAY_MS,
         )
 
 

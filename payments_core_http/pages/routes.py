@@ -46,10 +46,12 @@ PAGE_HEADERS: Mapping[str, str] = {
 }
 """The headers of every page, including errors."""
 
+_CSS = "text/css; charset=utf-8"
+_SCRIPT = "text/javascript; charset=utf-8"
 _STATIC = {
-    "checkout.css": "text/css; charset=utf-8",
-    "checkout.js": "text/javascript; charset=utf-8",
-    "wallet.js": "text/javascript; charset=utf-8",
+    "/assets/style.css": _CSS,  # of the dashboard, too
+    "/pay/assets/checkout.js": _SCRIPT,
+    "/pay/assets/wallet.js": _SCRIPT,
 }
 
 
@@ -145,11 +147,12 @@ def show_accent(service: PaymentsService, call: ApiCall[None, AccentQuery]) -> R
         "}\n"
     )
     version = service.settings.versions.current
-    headers = {**_FILE_HEADERS, "Content-Type": _STATIC["checkout.css"]}
+    headers = {**_FILE_HEADERS, "Content-Type": _CSS}
     return call.add_etag(Response(200, style.encode(), version, headers))
 
 
-def _make_file_route(name: str, media_type: str) -> Route:
+def _make_file_route(path: str, media_type: str) -> Route:
+    name = path.rpartition("/")[2]
     headers = {**_FILE_HEADERS, "Content-Type": media_type}
 
     @cache
@@ -161,8 +164,8 @@ def _make_file_route(name: str, media_type: str) -> Route:
         return call.add_etag(Response(200, read_file(), version, headers))
 
     return Route(
-        "GET", f"/pay/assets/{name}", answer, needs=None, response=Any, has_etag=True,
-        summary="A part of the checkout page.",
+        "GET", path, answer, needs=None, response=Any, has_etag=True,
+        summary="A part of the pages.",
     )  # fmt: skip
 
 
@@ -183,6 +186,6 @@ ROUTES: tuple[Row, ...] = (
         "GET", "/pay/assets/accent.css", show_accent, needs=None, query=AccentQuery, response=Any,
         has_etag=True, summary="The color of a partner, made readable.",
     ),
-    *(_make_file_route(name, media_type) for name, media_type in _STATIC.items()),
+    *(_make_file_route(path, media_type) for path, media_type in _STATIC.items()),
 )  # fmt: skip
 """The payer's pages are not part of the API, so the OpenAPI document does not have them."""

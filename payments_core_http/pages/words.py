@@ -1,5 +1,5 @@
-"""The pages' texts for each stage, notice and error: what has happened to the money, and what to do
-now. One table each; `N_` marks a text for the catalogs.
+"""The pages' texts for each stage and notice: what has happened to the money, and what to do now.
+One table each; `N_` marks a text for the catalogs.
 """
 
 from __future__ import annotations
@@ -10,16 +10,9 @@ from typing import Literal
 import attrs
 
 from payments_core.chains.port import NetworkKind
-from payments_core.errors import (
-    Forbidden,
-    LimitReached,
-    Missing,
-    PaymentsError,
-    ServiceUnavailable,
-)
+from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.stages import Notice, Stage
 from payments_core.sandbox.payer import Action
-from payments_core_http.errors import RateLimiterUnavailable
 
 Tone = Literal["wait", "good", "warn", "end"]
 """The look of a text; the text itself also states what it means."""
@@ -150,6 +143,36 @@ STAGE_WORDS: Mapping[Stage, Words] = {
         N_("The merchant has closed this payment without completing it. Ask the merchant."),
     ),
 }
+
+AMOUNT = N_("Amount")
+AMOUNT_DUE = N_("Amount due")
+AMOUNT_STILL_DUE = N_("Still due")
+"""What the amount at the top of the page is."""
+
+METHOD_TITLES: Mapping[PaymentMethod, str] = {
+    "direct": N_("Wallet"),
+}
+"""The tabs of the methods that the page takes, in their order."""
+
+NOT_LOOKED_WORDS = Words(
+    "wait",
+    N_("Waiting for your payment"),
+    N_(
+        "We have not looked at the network in the last minutes, so we cannot say whether anything"
+        " has arrived. If you have already paid, do not pay again: what has arrived is found."
+    ),
+)
+"""While no scan of the network is recent enough to deny that something has arrived."""
+
+IN_REVIEW_WORDS = Words(
+    "good",
+    N_("Payment received"),
+    N_(
+        "%(received)s has arrived and is confirmed. It is held for a check before it is passed on"
+        " to the recipient. Do not send it again. You can close this page."
+    ),
+)
+"""For the stage `received` while the funds are in review."""
 
 PART_PROCESSING_WORDS = Words(
     "warn",
@@ -305,6 +328,7 @@ REACH_WORDS: Mapping[NetworkKind, str] = {
 WALLET_WORDS: Mapping[str, str] = {
     "connect": N_("Allow this page to see your address, in your wallet."),
     "switch": N_("Allow the change to the network %(network)s, in your wallet."),
+    "add": N_("Your wallet does not know the network %(network)s: allow it to add it."),
     "check": N_("Checking network, token and amount."),
     "sign": N_("Check the amount in your wallet, then confirm it there."),
     "sent": N_("Your wallet has sent the transfer. Do not send it again."),
@@ -349,59 +373,3 @@ PANEL_WORDS: Mapping[Action, str] = {
     "expire": N_("Let the time end"),
 }
 """The buttons of a sandbox's panel."""
-
-_LINK_NOT_OPENED = Words(
-    "end",
-    N_("This link cannot be opened"),
-    N_("Open the link again as you received it, or ask the merchant for a new one."),
-)
-
-_UNAVAILABLE = Words(
-    "warn",
-    N_("The page cannot be shown at present"),
-    N_("Try again in a minute. What you have sent is not lost."),
-)
-
-_ERROR_WORDS: tuple[tuple[type[PaymentsError], Words], ...] = (
-    (
-        Missing,
-        Words(
-            "end",
-            N_("There is no such payment"),
-            N_("Check that you have the whole link, or ask the merchant for a new one."),
-        ),
-    ),
-    (
-        Forbidden,
-        Words(
-            "end",
-            N_("This payment cannot be shown"),
-            N_("The merchant does not offer this page at present. Ask the merchant."),
-        ),
-    ),
-    (RateLimiterUnavailable, _UNAVAILABLE),
-    (
-        LimitReached,
-        Words(
-            "warn",
-            N_("Too many requests"),
-            N_("Wait a minute, then open the link again. Nothing has changed for your payment."),
-        ),
-    ),
-    (ServiceUnavailable, _UNAVAILABLE),
-    (
-        PaymentsError,
-        Words(
-            "warn",
-            N_("Something went wrong"),
-            N_("This is our fault. Try again in a minute; what you have sent is not lost."),
-        ),
-    ),
-)
-
-
-def find_error_words(error: PaymentsError, status: int) -> Words:
-    """The text of an error's page by the status of the error."""
-    words = next(words for kind, words in _ERROR_WORDS if isinstance(error, kind))
-    is_ours = words is _ERROR_WORDS[-1][1]
-    return _LINK_NOT_OPENED if is_ours and status < 500 else words

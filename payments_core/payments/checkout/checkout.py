@@ -92,8 +92,10 @@ class CheckoutPage:
 
     `due_atomic` is the atomic amount to send now; zero while a transfer that the payer has named
     may come. `scanned_height` is the newest block that was scanned; -1 without one. `landmark` is a
-    block (height, hash) that a wallet on the same network shows too. `looked_at` is the time of the
-    snapshot. `client_secret` is set while the link can be exchanged for it.
+    block (height, hash) that a wallet on the same network shows too. `scanned_at_ms` is when the
+    last scan of the chain began; None without one. `app_name` names the merchant where the branding
+    does not. `looked_at` is the time of the snapshot. `client_secret` is set while the link can be
+    exchanged for it.
     """
 
     payment: Payment
@@ -105,6 +107,8 @@ class CheckoutPage:
     due_atomic: int
     scanned_height: int
     landmark: tuple[int, str] | None
+    scanned_at_ms: Instant | None
+    app_name: str
     looked_at: Instant
     client_secret: str | None = attrs.field(repr=False)
 
@@ -182,6 +186,8 @@ class Checkout:
             due_atomic=0 if is_submitted else compute_due(payment, pending_amount, now=now),
             scanned_height=-1 if cursor is None else cursor.tip,
             landmark=None if cursor is None else cursor.landmark,
+            scanned_at_ms=None if cursor is None else cursor.scanned_at_ms,
+            app_name=environment.app_name,
             looked_at=now,
             client_secret=self._make_secret(environment, payment, newest) if is_open else None,
         )

@@ -1,5 +1,6 @@
-// The checkout page keeps itself up to date, counts down, and copies. Without it the page says the
-// same. It loads in the head, so that its additions are there when the page is painted.
+// The checkout page keeps itself up to date, counts down, copies, shows times as the payer's own, and
+// leads back to the merchant. Without it the page says the same. It loads in the head, so that its
+// additions are there when the page is painted.
 "use strict";
 
 document.documentElement.classList.add("js");
@@ -18,6 +19,8 @@ const checkout = (() => {
   let tickedAt = Date.now();
   let endsAt = null; // when the time to pay ends, as of the newest answer; null if it has ended
   const listeners = [];
+  let leaving = 0; // the timer of the way back
+  let isStaying = false;
 
   const main = () => document.querySelector("main");
 
@@ -47,10 +50,18 @@ const checkout = (() => {
     const fresh = await fetchPage();
     if (!fresh || fresh.querySelector("main").dataset.etag === main().dataset.etag) return;
     const heading = main().querySelector("h1").textContent;
+    const focused = document.activeElement?.id;
+    const chosen = [...main().querySelectorAll(":checked")].map(({ id }) => id);
+    const unfolded = [...main().querySelectorAll("details[open]")].map(({ id }) => id);
     document.title = fresh.title;
-    for (const name of ["header", "main"]) {
-      document.querySelector(name).replaceWith(document.adoptNode(fresh.querySelector(name)));
+    main().replaceWith(document.adoptNode(fresh.querySelector("main")));
+    // What the payer had chosen, unfolded and reached is as it was, if it is still there.
+    for (const id of chosen) {
+      const choice = document.getElementById(id);
+      if (choice) choice.checked = true;
     }
+    for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
     const now = main().querySelector("h1").textContent;
     if (now !== heading) document.getElementById("news").textContent = now;
     prepare();
@@ -119,12 +130,41 @@ const checkout = (() => {
     }
   };
 
+  // Times are in UTC for those without scripts.
+  const showLocalTimes = () => {
+    const format = new Intl.DateTimeFormat(`${document.documentElement.lang}-u-nu-latn`, {
+      year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit",
+      timeZoneName: "short",
+    });
+    for (const time of document.querySelectorAll("time")) {
+      time.firstElementChild.textContent = format.format(new Date(time.dateTime));
+    }
+  };
+
+  // Nobody is led away twice who came back, or who wants to stay.
+  const planReturn = () => {
+    const back = document.querySelector("[data-return-ms]");
+    const [{ type } = {}] = performance.getEntriesByType("navigation");
+    if (!back || isStaying || leaving || type === "back_forward") return;
+    document.getElementById("returning").hidden = false;
+    document.getElementById("stay").addEventListener("click", () => {
+      isStaying = true;
+      clearTimeout(leaving);
+      document.getElementById("returning").hidden = true;
+      document.getElementById("back").focus();
+    });
+    leaving = setTimeout(() => { document.getElementById("back")?.click(); }, Number(back.dataset.returnMs));
+  };
+
   const prepare = () => {
+    document.getElementById("print")?.addEventListener("click", () => { window.print(); });
     for (const button of document.querySelectorAll("button[data-done]")) {
       button.dataset.label = button.textContent;
       button.addEventListener("click", copy);
     }
     showTimeLeft();
+    showLocalTimes();
+    planReturn();
     for (const listener of listeners) listener();
   };
 

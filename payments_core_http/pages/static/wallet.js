@@ -7,9 +7,12 @@
   const MAX_NAME_CHARACTERS = 40;
   const PROGRAM_TIMEOUT_MS = 30_000;
   const PAYER_TIMEOUT_MS = 300_000;
-  const FOR_THE_PAYER = ["eth_requestAccounts", "wallet_switchEthereumChain"];
+  const FOR_THE_PAYER = [
+    "eth_requestAccounts", "wallet_switchEthereumChain", "wallet_addEthereumChain",
+  ];
   const INJECTION_MS = 3_000;
   const DECLINED = 4001;
+  const UNKNOWN_CHAIN = 4902; // EIP-3326
   const PENDING = -32002; // the wallet still asks the payer something else
   const TRANSFER = "0xa9059cbb";
   const BALANCE_OF = "0x70a08231";
@@ -33,12 +36,16 @@
     const place = document.getElementById("wallets");
     if (!place) return null;
     const { payment, secret, chainId, token, to, amount, decimals, lockMs } = place.dataset;
-    const { blockNumber, blockHash } = place.dataset;
+    const { blockNumber, blockHash, addChain } = place.dataset;
     return {
       payment, secret, token, to, lockMs: Number(lockMs), blockNumber: BigInt(blockNumber), blockHash,
       chainId: BigInt(chainId), amount: BigInt(amount), decimals: BigInt(decimals),
+      addChain: addChain ? JSON.parse(addChain) : null,
     };
   };
+
+  // A name in Latin letters must not change the order of an Arabic sentence.
+  const isolate = (name) => `\u2068${name}\u2069`;
 
   const show = () => {
     const place = document.getElementById("wallets");
@@ -52,14 +59,16 @@
       const button = document.createElement("button");
       button.type = "button";
       button.disabled = isBusy || isLocked();
-      button.textContent = wallet.name ?? place.dataset.injectedName;
+      button.textContent = wallet.name === null
+        ? place.dataset.injected
+        : place.dataset.payWith.replace("%(wallet)s", () => isolate(wallet.name));
       button.addEventListener("click", () => { pay(wallet); });
       const item = document.createElement("li");
       item.append(button);
       return item;
     }));
     // The other ways to pay would send it again, too.
-    for (const way of place.parentElement.querySelectorAll(":scope > .way")) way.hidden = isLocked();
+    for (const way of place.closest(".ways").querySelectorAll(".way")) way.hidden = isLocked();
     const text = said ? place.querySelector(`[data-word="${said}"]`).textContent : "";
     place.querySelector("[role=status]").textContent = text;
   };
@@ -86,7 +95,7 @@
       say("connect");
       const [from] = await ask("eth_requestAccounts");
       if (!ADDRESS.test(from)) throw new Stop("failed");
-      await useChain(ask, request.chainId);
+      await useChain(ask, request);
       say("check");
       await requireNetwork(ask, request);
       await requireToken(ask, request, from);
@@ -144,11 +153,19 @@
     promise, new Promise((_, reject) => { setTimeout(reject, timeoutMs); }),
   ]);
 
-  const useChain = async (ask, chainId) => {
+  const useChain = async (ask, { chainId, addChain }) => {
     if (readNumber(await ask("eth_chainId")) === chainId) return;
-    say("switch");
+    const change = () => ask("wallet_switchEthereumChain", { chainId: encodeNumber(chainId) });
     try {
-      await ask("wallet_switchEthereumChain", { chainId: encodeNumber(chainId) });
+      say("switch");
+      await change().catch(async (error) => {
+        if (codeOf(error) !== UNKNOWN_CHAIN || !addChain) throw error;
+        say("add");
+        await ask("wallet_addEthereumChain", addChain);
+        if (readNumber(await ask("eth_chainId")) === chainId) return; // some change to it at once
+        say("switch");
+        await change();
+      });
     } catch (error) {
       throw [DECLINED, PENDING].includes(codeOf(error)) ? error : new Stop("network");
     }

@@ -182,10 +182,9 @@ _TABLE: tuple[Row, ...] = (
     Row(method="GET", path="/pay/{code}", caller="nobody"),
     Row(method="POST", path="/pay/{code}", caller="nobody", ok=303),
     Row(method="GET", path="/pay/assets/accent.css", caller="nobody"),
-    Row(method="GET", path="/pay/assets/checkout.css", caller="nobody"),
+    Row(method="GET", path="/assets/style.css", caller="nobody"),
     Row(method="GET", path="/pay/assets/checkout.js", caller="nobody"),
     Row(method="GET", path="/pay/assets/wallet.js", caller="nobody"),
-    Row(method="GET", path="/dashboard/assets/dashboard.css", caller="nobody"),
     # The operator. A log-in without the token of its form is refused to everybody.
     Row(method="GET", path="/dashboard/login", caller="nobody", leads_on=True),
     Row(method="POST", path="/dashboard/login", caller="nobody", ok=403, code="form_refused"),

@@ -16,7 +16,7 @@ from payments_core_http.pages.colors import (
     compute_contrast,
     make_accent,
 )
-from payments_core_http.pages.routes import _STATIC
+from payments_core_http.pages.routes import _CSS
 from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
 from tests.http.pages.html import Html
@@ -59,7 +59,7 @@ class TestTheColor:
         assert round(compute_contrast(one, other), 2) == contrast
 
     def test_the_grounds_are_those_of_the_style_sheet(self, checkout: Checkout) -> None:
-        text = checkout.api.call("GET", "/pay/assets/checkout.css", auth=None).body.decode()
+        text = checkout.api.call("GET", "/assets/style.css", auth=None).body.decode()
         grounds = re.findall(r"--(?:ground|raised): (#[0-9a-f]{6});", text)
         assert tuple(grounds) == (*LIGHT_GROUNDS, *DARK_GROUNDS)
 
@@ -68,10 +68,10 @@ class TestTheColor:
         assert brand(checkout, primaryColor="#FFd700").status == 200
         html, policy = show(page)
         links = [one["href"] for one in html.all("link")]
-        assert links == ["/pay/assets/checkout.css", "/pay/assets/accent.css?color=ffd700"]
+        assert links == ["/assets/style.css", "/pay/assets/accent.css?color=ffd700"]
         assert policy["style-src"] == "'self'"
         seen = checkout.api.call("GET", str(links[1]), auth=None)
-        assert seen.headers["content-type"] == _STATIC["checkout.css"]
+        assert seen.headers["content-type"] == _CSS
         assert b"--accent: #ffd700;" in seen.body
         again = {"If-None-Match": seen.headers["etag"]}
         assert checkout.api.call("GET", str(links[1]), auth=None, headers=again).status == 304
@@ -98,11 +98,15 @@ class TestTheLogo:
         assert image["src"] == "https://cdn.shop.example/a/logo.png?v=2#x"
         assert (image["alt"], image["referrerpolicy"]) == ("", "no-referrer")
 
-    def test_says_what_it_is_where_no_name_does(self, checkout: Checkout) -> None:
+    def test_stands_beside_the_name_of_the_app_where_no_other_is_given(
+        self, checkout: Checkout
+    ) -> None:
         page = Page(checkout)
         brand(checkout, logoUrl="https://cdn.shop.example/logo.png")
-        [image] = show(page)[0].all("img")
-        assert image["alt"] == "Logo of the merchant"
+        html, _ = show(page)
+        [image] = html.all("img")
+        assert image["alt"] == "", "the name says it"
+        assert "Shop" in html.text
 
     @pytest.mark.parametrize(
         ("url", "source"),

@@ -41,8 +41,9 @@ def look_inside(page: Page) -> Html:
 
 
 def outward(html: Html) -> list[dict[str, str | None]]:
-    """The links to other sites, without those of the merchant."""
-    return [one for one in html.all("a") if "://" in str(one["href"])]
+    """The links to other sites, without those of the merchant and of wallets."""
+    links = [one for one in html.all("a") if "://" in str(one["href"])]
+    return [one for one in links if "button" not in str(one.get("class"))]
 
 
 @pytest.mark.parametrize("kind", PUBLIC)

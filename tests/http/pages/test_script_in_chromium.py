@@ -140,7 +140,8 @@ STAND_STILL = "performance.now = () => 0;"
 def test_the_time_that_is_left_counts_on_while_the_device_sleeps(visit: Visit, knows: str) -> None:
     visit.open()
     visit.tab.evaluate(STAND_STILL)
-    visit.page.checkout.system.advance(1_800)
+    passed_s = 1_800 if knows == "the page" else 540  # shorter than the last look is trusted
+    visit.page.checkout.system.advance(passed_s)
     if knows == "the page":  # its calendar clock goes on, and the service does not answer
         visit.tab.route("**/pay/**", lambda route: route.abort())
         visit.tab.clock.fast_forward(1_800_000)
@@ -151,7 +152,13 @@ def test_the_time_that_is_left_counts_on_while_the_device_sleeps(visit: Visit, k
         assert seen.value.status == 304
         visit.tab.clock.run_for(1_000)
     visit.tab.wait_for_function(
-        "/^00:(30:00|29:[45]\\d)$/.test(document.querySelector('[data-left-ms]').textContent)",
+        """passed => {
+          const [hours, minutes, seconds] = document.querySelector("[data-left-ms]").textContent
+            .split(":").map(Number);
+          const late = 3600 - passed - (hours * 3600 + minutes * 60 + seconds);
+          return late >= 0 && late <= 20;
+        }""",
+        arg=passed_s,
         polling=100,
     )
 

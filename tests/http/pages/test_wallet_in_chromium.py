@@ -113,7 +113,7 @@ def test_a_payer_pays_on_a_real_node_until_the_page_says_so(chromium: Browser) -
             wallet.inject(tab)
             tab.clock.install()
             tab.goto(f"{url}/pay/{page.code}")
-            assert (tab.locator(".wallet").count(), tab.locator(".qr").count()) == (0, 0)
+            assert (tab.locator("#open").count(), tab.locator(".qr").count()) == (0, 0)
             tab.get_by_role("button", name="Example wallet").click()
             expect_sent(tab)
             assert wallet.chain_id == BASE, "it was on another network"
@@ -199,13 +199,13 @@ def test_a_transfer_that_the_service_cannot_lock_is_locked_by_the_page(visit: Vi
     visit.pay()
     visit.expect_said("Your wallet has sent the transfer. Do not send it again.")
     button = visit.tab.get_by_role("button", name="Example wallet")
-    others = visit.tab.locator("dl, .wallet, .qr")
+    others = visit.tab.locator(".facts, #token, .codes")
     visit.tab.clock.run_for(110_000)
     expect(button).to_be_disabled()
-    assert [other.is_visible() for other in others.all()] == [False] * 4, "they would send it twice"
+    assert [other.is_visible() for other in others.all()] == [False] * 3, "they would send it twice"
     visit.tab.clock.run_for(15_000)
     expect(button).to_be_enabled()
-    assert [other.is_visible() for other in others.all()] == [True] * 4
+    assert [other.is_visible() for other in others.all()] == [True] * 3
     visit.expect_said(UNSEEN)
 
 
@@ -329,7 +329,7 @@ def test_a_wallets_name_is_text_and_no_longer_than_the_page_can_show(chromium: B
         wallet.inject(tab)
         tab.goto(f"{url}/pay/{page.code}")
         button = tab.locator("#wallets button")
-        assert button.inner_text() == name[:40]
+        assert button.inner_text() == f"Pay with \u2068{name[:40]}\u2069"
         assert tab.locator("#wallets img").count() == 0
         assert tab.evaluate("document.documentElement.scrollWidth") <= 320
         tab.close()
@@ -362,9 +362,9 @@ def test_a_wallet_that_announces_itself_is_offered_once(chromium: Browser) -> No
         wallet.inject(tab, f"{INJECT}{late}")
         tab.clock.install()
         tab.goto(f"{url}/pay/{page.code}")
-        expect(tab.locator("#wallets button")).to_have_text("Wallet of this browser")
+        expect(tab.locator("#wallets button")).to_have_text("Pay with the wallet of this browser")
         tab.clock.run_for(3_100)
-        expect(tab.locator("#wallets button")).to_have_text([wallet.name])
+        expect(tab.locator("#wallets button")).to_have_text([f"Pay with \u2068{wallet.name}\u2069"])
         tab.close()
 
 
