@@ -143,25 +143,7 @@ def build_view(
     """The page in the reader's language; `kind` is where the Payment's chain is."""
     payment = page.payment
     network = _name_network(networks.name_network(payment.chain_id), kind, language)
-    amounts = {
-        name: language.format_amount(amount_atomic, payment.asset)
-        for name, amount_atomic in {
-            "amount": payment.amount_atomic,
-            "received": payment.received_atomic,
-            "remaining": payment.remaining.amount_atomic,
-            "due": page.due_atomic,
-            "refunded": payment.refunded_atomic,
-            "excess": payment.excess_atomic,
-            "held": max(0, payment.books.held_atomic),
-        }.items()
-    }
-    held = [
-        describe_receipt(one, payment, language, networks)
-        for one in page.receipts
-        if one.holds_misdirected
-    ]
-    more = ["…"] if len(held) > _MAX_NAMED else []
-    amounts["misdirected"] = ", ".join([*held[:_MAX_NAMED], *more])
+    amounts = _format_amounts(page, language, networks)
     is_submitted = "submitted" in page.notices
     words = _choose_words(page)
     is_timed = (page.stage in _TIMED or page.due_atomic > 0) and not is_submitted
@@ -191,16 +173,11 @@ def build_view(
             if (notice := NOTICE_WORDS[name]) is not words
         ),
         progress=progress,
-        request=build_request(
-            page,
-            language,
-            network,
-            networks.get(payment.chain_id),
-            kind,
-            choose_explorer(payment.chain_id),
-        )
-        if page.due_atomic
-        else None,
+        request=None
+        if not page.due_atomic
+        else build_request(
+            page, language, network, networks, kind, choose_explorer(payment.chain_id)
+        ),
         methods=list_methods(page, language),
         transfers=tuple(
             build_transfer(page, receipt, language, networks, choose_explorer(receipt.chain_id))
@@ -220,6 +197,31 @@ def build_view(
         and _IN_REVIEW not in payment.labels
         and page.looked_at - payment.updated_at_ms < _RETURN_MS,
     )
+
+
+def _format_amounts(page: CheckoutPage, language: Language, networks: Networks) -> dict[str, str]:
+    """The amounts of the Payment, by the names that the texts have for them."""
+    payment = page.payment
+    amounts = {
+        name: language.format_amount(amount_atomic, payment.asset)
+        for name, amount_atomic in {
+            "amount": payment.amount_atomic,
+            "received": payment.received_atomic,
+            "remaining": payment.remaining.amount_atomic,
+            "due": page.due_atomic,
+            "refunded": payment.refunded_atomic,
+            "excess": payment.excess_atomic,
+            "held": max(0, payment.books.held_atomic),
+        }.items()
+    }
+    held = [
+        describe_receipt(one, payment, language, networks)
+        for one in page.receipts
+        if one.holds_misdirected
+    ]
+    more = ["…"] if len(held) > _MAX_NAMED else []
+    amounts["misdirected"] = ", ".join([*held[:_MAX_NAMED], *more])
+    return amounts
 
 
 def _choose_amount_label(page: CheckoutPage) -> str:

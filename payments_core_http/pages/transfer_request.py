@@ -12,7 +12,7 @@ import markupsafe
 from payments_core.chains.port import NetworkKind
 from payments_core.explorers import Explorer
 from payments_core.money import format_amount
-from payments_core.networks import Asset, Network
+from payments_core.networks import Asset, Network, Networks
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core_http.pages.languages import Language
 from payments_core_http.pages.qr_codes import render_qr_code
@@ -80,12 +80,13 @@ def build_request(
     page: CheckoutPage,
     language: Language,
     network: str,
-    known: Network | None,
+    networks: Networks,
     kind: NetworkKind,
     explorer: Explorer,
 ) -> TransferRequest:
-    """The request for what is due; `network` is its name for the reader, `known` its row."""
+    """The request for what is due; `network` is its name for the reader."""
     payment, asset = page.payment, page.payment.asset
+    known = networks.get(asset.chain_id)
     to = payment.escrow_address
     assert to is not None, "nothing is due without an escrow"
     is_public = kind in _WITH_LINKS
@@ -96,7 +97,7 @@ def build_request(
         decimals=asset.decimals,
         symbol=asset.symbol,
         network=network,
-        network_name=network if known is None else known.name,
+        network_name=networks.name_network(asset.chain_id),
         chain_id=asset.chain_id,
         token_address=asset.address,
         token_url=explorer.link_address(asset.address),
