@@ -50,6 +50,9 @@ from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, Unm
 from payments_core.onramps.operations import OPEN_ONRAMP_ACCOUNT, OnrampAccounts
 from payments_core.onramps.review import LOOK_AGAIN_MS
 from payments_core.payments.expiry import EXPIRE_PAYMENT, PaymentExpiry
+from payments_core.payments.offers.jobs import FOLLOW_OFFER, OFFER_QUEUE, OfferJobs
+from payments_core.payments.offers.lifecycle import MAX_PAUSE_MS as MAX_OFFER_PAUSE_MS
+from payments_core.payments.offers.providers import OfferMakers
 from payments_core.payments.paying.vault_transfer import FundingOwner
 from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, LOOK_AT_PAYOUT, PayoutJobs
 from payments_core.payments.payouts.lifecycle import MAX_LATE_LOOK_MS
@@ -86,6 +89,7 @@ QUEUES = (
     Queue("chain", lane_concurrency=1),
     Queue("timers", lane_concurrency=16, threads=TIMER_THREADS),
     LOOK_QUEUE,
+    OFFER_QUEUE,
     FAN_OUT_QUEUE,
     DELIVERY_QUEUE,
     TASK_QUEUE,
@@ -107,6 +111,7 @@ class BackgroundJobs:
         kyc: Mapping[str, KycProvider],
         banks: Mapping[str, Bank],
         routers: Mapping[str, Router],
+        offer_makers: OfferMakers,
         onramp_accounts: OnrampAccounts,
         funding_banks: Mapping[str, FundingBank],
         vaults: Vaults,
@@ -124,6 +129,7 @@ class BackgroundJobs:
         self._kyc = kyc
         self._banks = banks
         self._routers = routers
+        self._offer_makers = offer_makers
         self._onramp_accounts = onramp_accounts
         self._funding_banks = funding_banks
         self._vaults = vaults
@@ -244,13 +250,16 @@ class BackgroundJobs:
         ports, chains = self._ports, self._chains
         payouts = PayoutJobs(ports, self._banks)
         verifications = VerificationLooks(ports, self._kyc)
+        offers = OfferJobs(ports, self._offer_makers)
         owners: dict[ProviderKind, NoticeOwner] = {
             "kyc": verifications,
             "bank": self.notice_reader(mode),
+            "onramp": offers,
         }
         return {
             ROUTE_NOTICE: NoticeJobs(ports, owners).route,
             LOOK_AT_VERIFICATION: verifications.look,
+            FOLLOW_OFFER: offers.follow,
             SCAN: self.scanner(mode).scan,
             RESEND: self._reorg_recovery(mode).resend,
             ARRIVE: DepositDiscovery(ports, chains, mode).retry_lookup,
@@ -300,6 +309,7 @@ class BackgroundJobs:
             PURGE: LongestDelays(HOUR, HOUR),
             ROUTE_NOTICE: LongestDelays(later_ms=KEPT_MS),
             LOOK_AT_VERIFICATION: LongestDelays(later_ms=MAX_PAUSE_MS),
+            FOLLOW_OFFER: LongestDelays(later_ms=MAX_OFFER_PAUSE_MS),
             REVIEW_CAPABILITIES: LongestDelays(later_ms=MAX_REVIEW_POLL_MS),
             REVIEW_BANK_ACCOUNT: LongestDelays(later_ms=MAX_REVIEW_POLL_MS),
             FOLLOW_PAYOUT: LongestDelays(later_ms=MAX_LATE_LOOK_MS),

@@ -37,6 +37,8 @@ from payments_core.payments.destinations import Destinations
 from payments_core.payments.disputes.operations import Disputes
 from payments_core.payments.links import Links
 from payments_core.payments.mandates.operations import Mandates
+from payments_core.payments.offers.operations import Offers
+from payments_core.payments.offers.providers import OfferMakers, OnrampOffers, RouteOffers
 from payments_core.payments.operations import Payments
 from payments_core.payments.paying.authorization import Funding
 from payments_core.payments.paying.vault_options import VaultOptions
@@ -96,6 +98,7 @@ class Parts:
         """The functions of this process that handle events."""
         self._sandbox_chains = sandbox_chains
         self._simulated_bank = providers.simulated_bank
+        self._simulated_onramp = providers.simulated_onramp
         self._simulated_funding_bank = funding_banks.simulated
         banks = providers.banks
         destinations = Destinations(ports, chains)
@@ -173,7 +176,9 @@ class Parts:
         """Payment sessions, and the one dispute that each may have."""
         self.vault_options: Final = VaultOptions(ports)
         """Ways to fund a Payment from the payer's vault."""
-        self.public_options: Final = PublicOptions(ports, chains)
+        makers = _make_offer_makers(ports, providers, destinations)
+        offers = Offers(ports, makers, remote_calls, destinations.find_own)
+        self.public_options: Final = PublicOptions(ports, chains, offers)
         """Ways to fund a Payment without an account, and the payer's choice among them."""
         self.funding: Final = Funding(ports, self.vaults)
         """Transfers from a payer's vault to a Payment's escrow."""
@@ -199,6 +204,7 @@ class Parts:
             providers.kyc,
             banks,
             providers.routers,
+            makers,
             self.onramp_accounts,
             funding_banks.by_mode,
             Vaults(ports, chains),
@@ -232,9 +238,25 @@ class Parts:
             testnets=testnets,
             wake=self.scanner("sandbox").wake,
             bank=self._simulated_bank,
+            onramp=self._simulated_onramp,
             funding_bank=self._simulated_funding_bank,
             wake_notices=self.background_jobs.notice_reader("sandbox").wake,
         )
+
+
+def _make_offer_makers(
+    ports: Ports, providers: Providers, destinations: Destinations
+) -> OfferMakers:
+    """The one table of the methods whose offers a provider makes."""
+    clock, networks = ports.clock, ports.networks
+
+    def is_ours(partition: str, address: str) -> bool:
+        return bool(destinations.find_own(partition, [address]))
+
+    return {
+        "routing": RouteOffers(providers.routers, networks, clock, is_ours),
+        "hosted_onramp": OnrampOffers(providers.onramps, networks, clock),
+    }
 
 
 def _make_links(ports: Ports, settings: Settings) -> Links:

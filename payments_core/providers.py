@@ -17,6 +17,7 @@ from payments_core.chains.simulated.failures import Failures
 from payments_core.credentials.secrets import MODES
 from payments_core.engine.ports import Ports
 from payments_core.hosted_onramps.port import HostedOnramp
+from payments_core.hosted_onramps.simulated.onramp import SimulatedOnramp
 from payments_core.notices.port import ReadsNotices
 from payments_core.notices.record import ProviderKind
 from payments_core.pricing.port import Pricing
@@ -31,7 +32,7 @@ from payments_core.screening.simulated import SimulatedScreening
 
 @attrs.frozen(kw_only=True)
 class Providers:
-    """The adapters of each mode that has any; `simulated_bank` if the sandbox uses it."""
+    """The adapters of each mode that has any, and the sandbox's simulations that are in use."""
 
     kyc: Mapping[str, KycProvider]
     banks: Mapping[str, Bank]
@@ -40,6 +41,7 @@ class Providers:
     routers: Mapping[str, Router]
     onramps: Mapping[str, HostedOnramp]
     screening: Mapping[str, Screening]
+    simulated_onramp: SimulatedOnramp | None
 
     @property
     def notice_readers(self) -> Mapping[str, Mapping[ProviderKind, ReadsNotices]]:
@@ -72,7 +74,8 @@ class Providers:
         onramp: HostedOnramp | None,
         screening: Screening | None,
     ) -> Providers:
-        """Given adapters serve both modes. A router is simulated only on a sandbox's chains."""
+        """Given adapters serve both modes. Routers and on-ramps are simulated only on a
+        sandbox's chains."""
         failures = Failures(ports)
         simulated_kyc = SimulatedKyc(fails=lambda: failures.consume("kyc", "start"))
         simulated_bank = SimulatedBank(ports, ordered_bank_failures(ports))
@@ -81,6 +84,12 @@ class Providers:
         )
         simulated_screening = SimulatedScreening(
             ports.clock, fails=lambda: failures.consume("screening", "screen")
+        )
+        simulated_onramp = SimulatedOnramp(
+            ports, sandbox_chains, fails=lambda call: failures.consume("onramp", call)
+        )
+        onramps: Mapping[str, HostedOnramp] = (
+            {"sandbox": simulated_onramp} if sandbox_chains else {}
         )
         routers: Mapping[str, Router] = {"sandbox": simulated_router} if sandbox_chains else {}
         return cls(
@@ -91,8 +100,9 @@ class Providers:
             if pricing is not None
             else {"sandbox": TablePricing()},
             routers=dict.fromkeys(MODES, router) if router is not None else routers,
-            onramps=dict.fromkeys(MODES, onramp) if onramp is not None else {},
             screening=dict.fromkeys(MODES, screening)
             if screening is not None
             else {"sandbox": simulated_screening},
+            onramps=dict.fromkeys(MODES, onramp) if onramp is not None else onramps,
+            simulated_onramp=simulated_onramp if onramp is None and sandbox_chains else None,
         )

@@ -45,6 +45,7 @@ from payments_core.chains.simulated.records import (
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
+from payments_core.hosted_onramps.simulated.records import SimulatedOrder
 from payments_core.legacy.role_modules.record import RoleModuleInstallation
 from payments_core.legacy.settlements.record import QuoteSettlement
 from payments_core.maintenance.record import CopyMark, RowRepair, StorageCount
@@ -60,12 +61,17 @@ from payments_core.payments.disputes.record import Dispute
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.mandates.record import Mandate
+from payments_core.payments.options.offer import Offer
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
 from payments_core.payments.refunds.record import Refund
 from payments_core.quotes.record import DeliveryClaim, Quote, RouteDelivery
-from payments_core.routers.simulated.records import SimulatedExchange, SimulatedRoute
+from payments_core.routers.simulated.records import (
+    SimulatedExchange,
+    SimulatedOffer,
+    SimulatedRoute,
+)
 from payments_core.screening.record import ScreeningVerdict
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
@@ -131,6 +137,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     PaymentLink,
     PurgedPayment,
     PaymentOption,
+    Offer,
     FundingOperation,
     TrackedTransaction,
     Receipt,
@@ -173,5 +180,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     SimulatedIncomingNotice,
     # The simulated router
     SimulatedRoute,
+    SimulatedOffer,
+    SimulatedOrder,
     SimulatedExchange,
 )

@@ -392,6 +392,7 @@ class Sandbox(Resource):
     advance_clock: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.advance_clock)
     trigger_event: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.trigger_event)
     fail_dependency: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.fail_dependency)
+    decide_order: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.decide_order)
     decide_payout: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.decide_payout)
     reorg_chain: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.reorg_chain)
     run: Final = bound(lambda p: p.sandbox(), sandbox.Sandbox.run)

@@ -200,6 +200,8 @@ LONGER: dict[str, str] = {
     "payments_core_http/client/operations.py": "printed from the OpenAPI document",
     "payments_core/engine/events.py": "a table: one row per event, one per field",
     "payments_core/parts.py: __init__": "a table: one part after the other",
+    "payments_core/resources.py": "a table: one row per operation",
+    "payments_core/sandbox/operations.py": "one short operation per control of a sandbox",
     "payments_core/payments/transitions.py": "a table: one row per transition",
 }
 

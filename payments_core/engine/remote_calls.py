@@ -18,7 +18,7 @@ from payments_core.engine.shares import Shares
 from payments_core.errors import DependencyFailed
 from payments_core.waiting import NO_WAITS, Waits, closed_lock
 
-Dependency = Literal["chain", "kyc", "pricing", "router", "screening", "names"]
+Dependency = Literal["chain", "kyc", "pricing", "router", "onramp", "screening", "names"]
 
 WAIT_S = 0.1
 """How long a request waits for a place: a healthy dependency answers sooner."""

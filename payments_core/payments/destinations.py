@@ -29,6 +29,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.networks import Asset
+from payments_core.payments.named_payers import find_named_payers
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import OFFRAMP_OWNER, Destination, Payment, PurgedPayment
 from payments_core.storage.lookups import locate_with_damaged
@@ -179,13 +180,16 @@ class Destinations:
 
         A chain may name anybody as the sender: tokens that are minted come from the zero address,
         and others from a token's own contract. So a sender is checked like a destination that a
-        caller names; one that fails is unknown, and a refund then needs a destination.
+        caller names; one that fails is unknown, and a refund then needs a destination. So is one
+        that may be the wallet of a router or an on-ramp.
         """
         chain_type = self._networks.find_network(payment.chain_id).chain_type
         senders = {paid.address for paid in payment.paid_by}
         senders |= {receipt.sender} if receipt is not None else set()
         held = {one for one in senders if self._networks.is_wallet_address(chain_type, one)}
-        return frozenset(held - {payment.destination.address} - self.find_own(partition, held))
+        held -= {payment.destination.address} | self.find_own(partition, held)
+        named = self._storage.read(partition, lambda snapshot: find_named_payers(snapshot, payment))
+        return frozenset(held) if named is None else frozenset(held & named)
 
     def require_own_escrow(self, partition: str, payment: Payment, chain_id: int) -> None:
         """Return if the Payment's escrow can pay on that chain. Raises UnsupportedChain.

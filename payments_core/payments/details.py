@@ -10,6 +10,7 @@ import attrs
 from payments_core.brief_repr import brief_repr
 from payments_core.errors import NotFound
 from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options.offer import Offer
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
@@ -25,7 +26,9 @@ _MOST = 100
 
 @attrs.frozen
 class OptionDetails:
-    """An option, the funding operation if it is a vault's, and the receipts that count towards it.
+    """An option, the receipts that count towards it, and what it is paid by besides.
+
+    That is the funding operation if it is a vault's, and the offer if a provider makes it.
 
     `pending_amount` is the amount seen on its way to the Payment, by any option, that is not
     yet final.
@@ -42,6 +45,7 @@ class OptionDetails:
     operation: FundingOperation | None = None
     receipts: tuple[Receipt, ...] = ()
     pending_atomic: int = 0
+    offer: Offer | None = None
 
 
 @attrs.frozen
@@ -97,13 +101,15 @@ def read_details_ahead(snapshot: Snapshot, payments: Iterable[Payment]) -> None:
         reads += reads_of_details(payment.id)
         option_ids += payment.option_ids
     snapshot.read_ahead(*reads, *(Get(PaymentOption, id) for id in option_ids))
-    operations: list[Get] = []
+    parts: list[Get] = []
     for id in option_ids:
         with suppress(UnreadableDocument):
             option = snapshot.get(PaymentOption, id)
             if option is not None and option.funding_operation_id is not None:
-                operations.append(Get(FundingOperation, option.funding_operation_id))
-    snapshot.read_ahead(*operations)
+                parts.append(Get(FundingOperation, option.funding_operation_id))
+            if option is not None and option.offer_id is not None:
+                parts.append(Get(Offer, option.offer_id))
+    snapshot.read_ahead(*parts)
 
 
 def load_receipts(snapshot: Snapshot, payment_id: str) -> tuple[Receipt, ...]:
@@ -133,8 +139,10 @@ def load_option_details(
         operation = require_row(
             FundingOperation, operation_id, snapshot.get(FundingOperation, operation_id)
         )
+    offer = None if option.offer_id is None else snapshot.get(Offer, option.offer_id)
     own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
-    return OptionDetails(payment, option, operation, own, sum_pending_amount(payment, receipts))
+    pending_amount = sum_pending_amount(payment, receipts)
+    return OptionDetails(payment, option, operation, own, pending_amount, offer)
 
 
 def sum_pending_amount(payment: Payment, receipts: Iterable[Receipt]) -> int:

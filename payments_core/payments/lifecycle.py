@@ -197,7 +197,7 @@ def apply_receipt(
         _remove_attempt(payment, attempt),
         received_atomic=payment.received_atomic + receipt.amount_atomic,
         counted_atomic=payment.counted_atomic + kept,
-        paid_by=add_payment_from(payment.paid_by, receipt.sender, receipt.amount_atomic, over),
+        paid_by=add_payment_from(payment.paid_by, receipt.payer, receipt.amount_atomic, over),
     )
     step = post_to_journal(
         counted,
@@ -283,7 +283,7 @@ def reverse_receipt(
         payment,
         received_atomic=payment.received_atomic - receipt.amount_atomic,
         counted_atomic=payment.counted_atomic - receipt.counted_atomic,
-        paid_by=add_payment_from(payment.paid_by, receipt.sender, -receipt.amount_atomic, -over),
+        paid_by=add_payment_from(payment.paid_by, receipt.payer, -receipt.amount_atomic, -over),
     )
     if release_stopped:
         less = evolve(less, release_id=None, released_atomic=Atomic(0))

@@ -60,7 +60,7 @@ def close_pending_options(
     others = [id for id in payment.option_ids if id != except_option_id]
     options = lock_readable(tx, partition, PaymentOption, others)
     known = [options[id] for id in others if id in options]
-    pending = [option for option in known if option.status == "pending"]
+    pending = [option for option in known if option.status in ("creating", "pending")]
     operation_ids = [id for option in pending if (id := option.funding_operation_id) is not None]
     operations = lock_readable(tx, partition, FundingOperation, operation_ids)
     decision: Decision[None] = Decision(None)

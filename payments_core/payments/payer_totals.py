@@ -33,3 +33,17 @@ def add_payment_from(
         return (*others, changed)
     least = min((*others, changed), key=lambda item: abs(item.amount_atomic))
     return tuple(item for item in (*others, changed) if item is not least)
+
+
+def move_payment(
+    paid_by: tuple[PayerTotal, ...], sender: str, payer: str, amount: int, excess: int
+) -> tuple[PayerTotal, ...] | None:
+    """The totals after an amount of `sender` turned out to be another payer's.
+
+    None if the sender's total is smaller: some of it was sent back already.
+    """
+    known = next((item for item in paid_by if item.address == sender), None)
+    if known is None or known.amount_atomic < amount or known.excess_atomic < excess:
+        return None
+    left = add_payment_from(paid_by, sender, -amount, -excess)
+    return add_payment_from(left, payer, amount, excess)

@@ -1,7 +1,7 @@
 """Purging Payments that expired with nothing received (contract §6).
 
-A Payment is deleted with its link, its options and its failed submissions. A small record
-of its escrow stays, so that an even later transfer is noticed
+A Payment is deleted with its link, its options with their offers, and its failed submissions. A
+small record of its escrow stays, so that an even later transfer is noticed
 (`receipts/purged_escrows.py`). A Payment with a receipt, a journal entry, an authorization or a
 transfer that was ever seen is kept permanently.
 """
@@ -17,6 +17,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import Decision
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.links import find_link_ids
+from payments_core.payments.options.offer import Offer, list_offer_ids
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
@@ -90,6 +91,8 @@ def decide_purge(
     evidence = tx.get_many(
         TrackedTransaction, [e.id for one in same for e in one.evidence], for_update=True
     )
+    offer_ids = [id for option in options.values() for id in list_offer_ids(option)]
+    offers = tx.get_many(Offer, offer_ids, for_update=True)
     links = tx.get_many(PaymentLink, [id for one in same for id in one.link_ids], for_update=True)
     deletes: list[Record] = []
     inserts: list[Record] = []
@@ -102,10 +105,13 @@ def decide_purge(
             if option.funding_operation_id
         ]
         tracked = [evidence[item.id] for item in one.evidence]
+        made = [offers[id] for option in offered for id in list_offer_ids(option) if id in offers]
         if any(map(_was_authorized, allowed)) or not all(map(_failed, tracked)):
             continue
+        if any(now < offer.followed_until_ms for offer in made):  # a payer may still pay it
+            continue
         found = [links[id] for id in one.link_ids if id in links]
-        deletes += [payment, *offered, *allowed, *tracked, *found]
+        deletes += [payment, *offered, *allowed, *made, *tracked, *found]
         inserts.append(_remember(payment, now))
     return Decision(None, inserts=tuple(inserts), deletes=tuple(deletes))
 

@@ -31,10 +31,14 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.hosted_onramps.simulated.onramp import SimulatedOnramp
+from payments_core.hosted_onramps.simulated.records import Outcome
+from payments_core.payments.options.offer import Offer
 from payments_core.payments.record import Payment
 from payments_core.sandbox.bank_deposits import BankDeposits
 from payments_core.sandbox.chains import SandboxChain, validate_addresses
 from payments_core.sandbox.event_trigger import EventTrigger, TriggeredEvent
+from payments_core.sandbox.orders import SandboxOrders
 from payments_core.sandbox.payouts import PayoutOutcome, SandboxPayouts
 from payments_core.sandbox.results import FaucetCredit, OutsideTransfer, SandboxState
 from payments_core.sandbox.runner import SandboxRunner
@@ -63,13 +67,14 @@ class Sandbox:
         *,
         testnets: Mapping[int, Chain],
         bank: SimulatedBank | None = None,
+        onramp: SimulatedOnramp | None = None,
         funding_bank: SimulatedFundingBank | None = None,
         wake_notices: Callable[[], None] = lambda: None,
     ) -> None:
         """`chains` are those that it controls; `testnets` are beside them or instead of them.
         `wake` is called with a chain's id when something has happened on that chain, and
-        `wake_notices` when something has happened at the simulated `funding_bank`. The banks are
-        None if real ones are used."""
+        `wake_notices` when something has happened at the simulated `funding_bank`. The banks and
+        the on-ramp are None if real ones are used."""
         self._storage = ports.storage
         self._committer = ports.committer
         self._chains = chains
@@ -78,6 +83,7 @@ class Sandbox:
         self._clock = ports.clock
         self._networks = ports.networks
         self._payouts = SandboxPayouts(ports, bank)
+        self._orders = SandboxOrders(ports, onramp)
         self._wake = wake
         self._deposits = BankDeposits(ports, funding_bank, wake_notices)
         self._verifications = verifications
@@ -279,6 +285,24 @@ class Sandbox:
         self._require_new_key(authority, idempotency_key)
         payment = self._payouts.decide(authority.partition, payment_id, outcome, code)
         return self._store_result(authority, payment, idempotency_key)
+
+    @once_per_key
+    def decide_order(
+        self,
+        authority: Authority,
+        option_id: str,
+        outcome: Outcome,
+        *,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Offer:
+        """Let the buyer of a hosted on-ramp pay, or not, by the newest offer of an option.
+
+        Raises NotFound, InvalidState if something else was ordered before, CapabilityNotActive if
+        the sandbox has another on-ramp.
+        """
+        self._require_new_key(authority, idempotency_key)
+        offer = self._orders.decide(authority.partition, option_id, outcome)
+        return self._store_result(authority, offer, idempotency_key)
 
     @once_per_key
     def deposit_at_bank(

@@ -8,7 +8,7 @@ import attrs
 
 from payments_core.storage.records import Collection, Record
 
-Dependency = Literal["chain", "kyc", "bank", "router", "screening"]
+Dependency = Literal["chain", "kyc", "bank", "router", "onramp", "screening"]
 
 
 @attrs.frozen(kw_only=True)

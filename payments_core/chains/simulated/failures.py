@@ -54,8 +54,18 @@ OPERATIONS: Mapping[Dependency, tuple[str, ...]] = {
         "acknowledge",
         "lost_answer",
     ),
-    "router": (ANY, "open", "deliver", "lost_answer", "return"),
     "screening": (ANY, "screen"),
+    "router": (
+        ANY,
+        "open",
+        "deliver",
+        "lost_answer",
+        "return",
+        "offer",
+        "refuse_offer",
+        "follow_offer",
+    ),
+    "onramp": (ANY, "offer", "refuse_offer", "look"),
 }
 """The operations of each dependency that can fail. A new port adds its row.
 

@@ -23,14 +23,12 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import (
     CapabilityNotActive,
     InsufficientPermissions,
-    InvalidState,
     NotFound,
-    OptionLocked,
     UnsupportedChain,
     ValidationFailed,
 )
 from payments_core.evolve import evolve
-from payments_core.networks import ChainType, Networks
+from payments_core.networks import Asset, ChainType, Networks
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.details import (
     OptionDetails,
@@ -42,13 +40,14 @@ from payments_core.payments.details import (
     sum_pending_amount,
 )
 from payments_core.payments.lifecycle import require_payable
+from payments_core.payments.offers.operations import Offers, WantedOffer
 from payments_core.payments.options import lifecycle, submissions
 from payments_core.payments.options.creation import new_public_option, offers_same
 from payments_core.payments.options.limits import require_option_capacity
-from payments_core.payments.options.methods import METHODS
+from payments_core.payments.options.methods import METHODS, Method
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.paying.selection import (
-    require_no_pending_submission,
+    require_no_pending_funds,
     supersede_selected,
 )
 from payments_core.payments.paying.vault_options import require_same_asset
@@ -56,7 +55,6 @@ from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
 from payments_core.payments.tracking.attribution import HINT_TTL_MS
-from payments_core.payments.transitions import OPEN
 from payments_core.storage.damaged_records import lock_readable
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
@@ -66,7 +64,7 @@ from payments_core.validation.fields import Address, AssetSymbol, ChainId, Trans
 
 @attrs.frozen
 class CheckoutMethod:
-    """A payment method of one Payment, and whether it is available here.
+    """A payment method of one Payment, whether it is available here, and which assets pay it.
 
     >>> [one.method for one in visitor.public_payments.list_methods(payment.id) if one.available]
     ['direct']
@@ -77,17 +75,19 @@ class CheckoutMethod:
     payment: Payment
     method: PaymentMethod
     available: bool
+    assets: tuple[Asset, ...] = ()
 
 
 class PublicOptions:
     """A payer's operations on the options of one Payment."""
 
-    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain], offers: Offers) -> None:
         self._storage = ports.storage
         self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
+        self._offers = offers
 
     def list_methods(self, authority: Authority, payment_id: str) -> tuple[CheckoutMethod, ...]:
         """The payment methods that the Payment allows without an account. Raises NotFound."""
@@ -98,10 +98,20 @@ class PublicOptions:
         if payment is None:
             raise NotFound("payment")
         return tuple(
-            CheckoutMethod(payment, method.name, method.is_active)
+            self._describe_method(authority, payment, method)
             for method in METHODS.values()
             if method.created_by == "secret_holder" and method.name in payment.allowed_methods
         )
+
+    def _describe_method(
+        self, authority: Authority, payment: Payment, method: Method
+    ) -> CheckoutMethod:
+        if method.provider is None:
+            return CheckoutMethod(payment, method.name, True, (payment.asset,))
+        if not self._offers.serves(authority.mode, method.name):
+            return CheckoutMethod(payment, method.name, False)
+        sources = self._offers.list_sources(authority, payment, method.name)
+        return CheckoutMethod(payment, method.name, sources is not None, sources or ())
 
     @once_per_key
     def create(
@@ -113,6 +123,7 @@ class PublicOptions:
         chain_id: ChainId | None = None,
         asset_symbol: AssetSymbol | None = None,
         payer_address: Address | None = None,
+        refund_address: Address | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> OptionDetails:
         """A new option for the remaining amount, not selected yet.
@@ -120,13 +131,23 @@ class PublicOptions:
         If an open option offers exactly that to the same `payer_address`, it is returned, selected
         or not: a page that is loaded again creates no further option.
 
+        `chain_id` and `asset_symbol` are the Payment's, and may be left out; only for `routing`
+        they are required, and name what the payer sends. `refund_address` is required there, and
+        only allowed there: the payer's own on that chain, which gets what cannot be delivered. A
+        provider that refuses leaves an option that has `failed`.
+
         Raises InsufficientPermissions for a vault, NotFound, UnsupportedChain, UnsupportedAsset,
         ValidationFailed, PaymentExpired, CapabilityNotActive, OptionLocked, InvalidState,
-        PaymentOptionLimitReached.
+        DestinationNotAllowed, PaymentOptionLimitReached, DependencyFailed.
         """
         authority.require_payment(payment_id)
         if METHODS[method].created_by == "account":
             raise InsufficientPermissions(("a client token",))
+        if METHODS[method].provider is not None:
+            wanted = WantedOffer(method, chain_id, asset_symbol, payer_address, refund_address)
+            return self._offers.create(authority, payment_id, wanted, idempotency_key)
+        if refund_address is not None:
+            raise ValidationFailed.at("refund_address", f"is not for the method {method}")
         receipts = self._storage.read(
             authority.partition, lambda snapshot: load_receipts(snapshot, payment_id)
         )
@@ -138,9 +159,9 @@ class PublicOptions:
             asset = require_same_asset(payment, chain_id, asset_symbol)
             payer = _parse_payer_address(self._networks, payer_address, asset.chain_id)
             require_payable(payment, now=now)
-            if method not in payment.allowed_methods or not METHODS[method].is_active:
+            if method not in payment.allowed_methods:
                 raise CapabilityNotActive(method)
-            _require_no_pending_funds(tx, payment, "create option", now=now)
+            require_no_pending_funds(tx, payment, "create option", now=now)
             same = _find_same_offer(tx, authority.partition, payment, method, payer)
             if same is not None:
                 own = tuple(receipt for receipt in receipts if receipt.option_id == same.id)
@@ -192,7 +213,7 @@ class PublicOptions:
             require_payable(payment, now=now)
             if payment.selected_option_id == option.id:
                 return Decision(evolve(known, payment=payment, option=option))
-            _require_no_pending_funds(tx, payment, "select option", now=now)
+            require_no_pending_funds(tx, payment, "select option", now=now)
             selected = lifecycle.select(option, now=now)
             before = supersede_selected(tx, payment, now)
             selecting = evolve(payment, selected_option_id=option.id, updated_at_ms=now)
@@ -211,11 +232,15 @@ class PublicOptions:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> OptionDetails:
-        """The option for the amount that now remains of the Payment.
+        """The option for the amount that now remains of the Payment, with a new quote if a
+        provider makes it. What is paid by an earlier quote is delivered or returned too.
 
-        Raises NotFound, PaymentExpired, InvalidState, OptionSuperseded, OptionExpired.
+        Raises NotFound, PaymentExpired, InvalidState, OptionSuperseded, OptionExpired,
+        PaymentOptionLimitReached, CapabilityNotActive, DependencyFailed.
         """
         known = self.get(authority, payment_id, option_id)
+        if known.option.has_provider:
+            return self._offers.refresh(authority, known, idempotency_key)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OptionDetails]:
@@ -244,9 +269,10 @@ class PublicOptions:
         ResourceConflict if the option has its maximum number of transactions.
         """
         known = self.get(authority, payment_id, option_id)
-        if chain_id not in self._chains:
+        source = known.option.source
+        if chain_id not in self._chains if source is None else chain_id != source.chain_id:
             raise UnsupportedChain(chain_id)
-        hash = _parse_hash(self._chains[chain_id].chain_type, transaction_hash)
+        hash = _parse_hash(self._networks.find_network(chain_id).chain_type, transaction_hash)
         is_ours = bool(find_own_hashes(self._storage, [hash]))  # the job that sent it follows it
         now = self._clock.now()
 
@@ -258,6 +284,8 @@ class PublicOptions:
             if submitted.record == option:
                 return Decision(details)
             looked = submitted.as_decision(details)
+            if known.offer is not None:
+                return looked.merge(self._offers.look_now(tx, authority, known.offer, now=now))
             return (
                 looked if is_ours else looked.merge(_track_hint(tx, payment, chain_id, hash, now))
             )
@@ -286,17 +314,6 @@ def _find_same_offer(
     return next(
         (option for option in known if offers_same(option, payment, method, payer_address)), None
     )
-
-
-def _require_no_pending_funds(
-    tx: Transaction, payment: Payment, action: str, *, now: Instant
-) -> None:
-    """Raise OptionLocked if funds are already on their way, InvalidState if none may come."""
-    if payment.authorized:
-        raise OptionLocked(None)  # a vault's option belongs to its payer only
-    require_no_pending_submission(tx, payment, now=now)
-    if payment.status not in OPEN:
-        raise InvalidState("payment", payment.status, action)
 
 
 def _track_hint(

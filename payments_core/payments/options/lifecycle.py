@@ -214,7 +214,9 @@ def close(option: PaymentOption, trigger: str, *, now: Instant) -> Step[PaymentO
 
 def close_with_payment(option: PaymentOption, trigger: str, *, now: Instant) -> Step[PaymentOption]:
     """The option when its Payment expires or is cancelled, as `ends_processing` of its method says
-    if funds are on their way."""
+    if funds are on their way. One whose offer was not made yet has failed."""
+    if option.status == "creating":
+        return close(option, "fail", now=now)
     if option.status == "processing":
         ends = METHODS[option.method].ends_processing
         return close(option, ends[trigger], now=now) if trigger in ends else Step(option)

@@ -1,7 +1,7 @@
 """The table of payment methods: how a Payment may be paid (contract §6 "Option", §14).
 
-A method without a provider is active. One with a provider is refused with
-`capability_not_active`: this release has no providers of options.
+A method without a provider is always active. One with a provider is active where the mode has that
+provider, and is refused with `capability_not_active` elsewhere.
 """
 
 from __future__ import annotations
@@ -35,11 +35,6 @@ class Method:
     execution: Execution
     ends_processing: Mapping[str, str]
     provider: Provider | None = None
-
-    @property
-    def is_active(self) -> bool:
-        """Whether this release can make its offers."""
-        return self.provider is None
 
     @property
     def pays_escrow(self) -> bool:

@@ -10,6 +10,7 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.money import ZERO, Atomic, atomic
+from payments_core.networks import Asset
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.options.methods import METHODS
 from payments_core.storage.records import Collection, Document, Record
@@ -47,6 +48,11 @@ class PaymentOption(Record):
     none of these. Their funds come from any wallet, from `payer_address` if it was given, straight
     into the Payment's escrow: `submissions` are the payer's claims, and `sighted` holds the
     evidence of their transfers that are not final.
+
+    Where a provider makes the offers, `offer_id` is the newest that it has made, and `offer_count`
+    how many it was asked for. A routed option is paid with `source`, and what cannot be delivered
+    goes back to `refund_address`. `deliveries` are the transactions by which the provider says that
+    it has paid the escrow.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -76,6 +82,11 @@ class PaymentOption(Record):
     used_action_ids: tuple[str, ...] = attrs.field(default=(), repr=False)
     sighted: tuple[str, ...] = ()
     submissions: tuple[Submission, ...] = ()
+    offer_id: str | None = None
+    offer_count: int = 0
+    source: Asset | None = None
+    refund_address: str | None = None
+    deliveries: tuple[str, ...] = ()
     expires_at_ms: Instant
     created_at_ms: Instant
     updated_at_ms: Instant
@@ -86,6 +97,11 @@ class PaymentOption(Record):
     expires_at: ClassVar[FieldView[datetime]] = instant_view("expires_at_ms")
     created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
     updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
+
+    @property
+    def has_provider(self) -> bool:
+        """Whether a provider makes its offers."""
+        return METHODS[self.method].provider is not None
 
     @property
     def is_public(self) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.errors import OptionLocked
+from payments_core.errors import InvalidState, OptionLocked
 from payments_core.payments.details import lock_operation, lock_option
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.options import lifecycle, submissions
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import OPEN
 from payments_core.storage.port import Snapshot, Transaction
 
 
@@ -19,6 +20,8 @@ def require_no_pending_submission(tx: Transaction, payment: Payment, *, now: Ins
     if payment.selected_option_id is None:
         return
     option = lock_option(tx, payment.selected_option_id)
+    if is_with_provider(option):
+        raise OptionLocked(option.id)
     if not option.submissions:
         return
     sighted = submissions.list_sighted_submissions(option, payment)
@@ -37,12 +40,31 @@ def require_no_pending_submission(tx: Transaction, payment: Payment, *, now: Ins
         raise OptionLocked(option.id)
 
 
+def require_no_pending_funds(
+    tx: Transaction, payment: Payment, action: str, *, now: Instant
+) -> None:
+    """Raise OptionLocked if funds are already on their way, InvalidState if none may come."""
+    if payment.authorized:
+        raise OptionLocked(None)  # a vault's option belongs to its payer only
+    require_no_pending_submission(tx, payment, now=now)
+    if payment.status not in OPEN:
+        raise InvalidState("payment", payment.status, action)
+
+
+def is_with_provider(option: PaymentOption) -> bool:
+    """Whether a provider says that it has been paid and has not delivered or returned it yet."""
+    return option.has_provider and option.status == "processing" and not option.sighted
+
+
 def has_locking_submission(snapshot: Snapshot, payment: Payment, *, now: Instant) -> bool:
-    """Whether the payer has just submitted a transfer that is in no block yet, to any option.
+    """Whether the payer has just submitted a transfer that is in no block yet, to any option, or
+    a provider has been paid.
 
     A second payment would be excess; an invented transfer prevents payment only briefly.
     """
     options = snapshot.get_many(PaymentOption, payment.option_ids).values()
+    if any(map(is_with_provider, options)):
+        return True
     if not any(submissions.has_new_submission(option, now=now) for option in options):
         return False
     named = [id for option in options for id in submissions.list_submissions(option)]

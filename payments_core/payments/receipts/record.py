@@ -37,8 +37,8 @@ class Receipt(Record):
     `option_id` is None for a receipt by no option. `sent_back` is the way back of a misdirected
     receipt, if it was requested; the Payment's books know nothing of it. `is_from_contract` says
     whether a contract sent it, as the chain knew when it was final; None if the chain cannot say
-    it. `asset_symbol` and `decimals` are the token's, if it was registered when the transfer was
-    seen.
+    it. `refund_to` is the payer's own address if a router has sent it. `asset_symbol` and
+    `decimals` are the token's, if it was registered when the transfer was seen.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -77,9 +77,15 @@ class Receipt(Record):
     verified_at_ms: Instant | None = None
     sent_back: SentBack | None = None
     is_from_contract: bool | None = None
+    refund_to: str | None = None
 
     observed_at: ClassVar[FieldView[datetime]] = instant_view("observed_at_ms")
     verified_at: ClassVar[FieldView[datetime | None]] = optional_instant_view("verified_at_ms")
+
+    @property
+    def payer(self) -> str:
+        """The address that its refund goes to, if none is named."""
+        return self.refund_to or self.sender
 
     @property
     def token(self) -> Asset | None:

@@ -1,7 +1,8 @@
 """Attributes strangers' transfers and payers' hints to options.
 
 A Payment has one escrow, whichever option a payer uses: a transfer is attributed to the option
-that names its transaction, else to an option of its sender, the selected one, or the newest.
+whose provider or payer names its transaction, else to an option of its sender, the selected one, or
+the newest.
 """
 
 from __future__ import annotations
@@ -74,11 +75,24 @@ def update_public_option(
     return Decision(None) if moved.record == option else moved.as_decision()
 
 
+def name_payer(receipt: Receipt, option: PaymentOption | None) -> Receipt:
+    """The receipt with the payer's own address, if the router of its option has sent it.
+
+    Its sender is then the router's wallet, or nobody if the token was minted.
+    """
+    if option is None or option.refund_address is None or receipt.refund_to is not None:
+        return receipt
+    if receipt.transaction_hash not in option.deliveries:
+        return receipt
+    return evolve(receipt, refund_to=option.refund_address)
+
+
 def _choose_option(
     options: Sequence[PaymentOption], payment: Payment, tracked: TrackedTransaction, sender: str
 ) -> PaymentOption:
     chain_id, hash = tracked.chain_id, tracked.transaction_hash
     rules = (
+        [option for option in options if hash in option.deliveries][:1],
         [option for option in options if has_submitted(option, chain_id, hash)][:1],
         [option for option in options if option.payer_address == sender and is_open(option)],
         [option for option in options if option.payer_address == sender],

@@ -22,6 +22,7 @@ from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.waiting import withdraw_waiting
 from payments_core.payments.sending_back import withdraw_unfunded
+from payments_core.payments.tracking.attribution import name_payer
 from payments_core.payments.tracking.case import Case, Observation, lock_row
 from payments_core.payments.transitions import RELEASE_SENT
 from payments_core.storage.port import Transaction
@@ -73,7 +74,7 @@ def apply_receipts(case: Case, evaluation: Evaluation) -> ReceiptEffects:
         )
         step = step.then(payments.add_pending_transfer, brought_by, progress, now=now)
     receipts = {receipt.id: receipt for receipt in evaluation.receipts}
-    for receipt in evaluation.proven:
+    for receipt in (name_payer(one, case.option) for one in evaluation.proven):
         before = step.record.counted_atomic
         step = step.then(payments.apply_receipt, receipt, brought_by, now=now, paid_at=case.paid_at)
         kept = step.record.counted_atomic - before

@@ -43,3 +43,38 @@ class SimulatedExchange(Record):
     returns: bool = False
 
     due_at: ClassVar[FieldView[datetime]] = instant_view("due_at_ms")
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedOfferPayment:
+    """What one transaction paid to an offer's address. At `due_at` it is delivered, or returned."""
+
+    hash: str
+    amount_atomic: Atomic = attrs.field(converter=atomic)
+    due_at_ms: Instant
+    returns: bool
+
+    due_at: ClassVar[FieldView[datetime]] = instant_view("due_at_ms")
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class SimulatedOffer(Record):
+    """An offer to a payer; the id is its key. Assets are `chainId/symbol`.
+
+    The source chain was looked through up to `seen_height`, and `payments` were found.
+    """
+
+    collection: ClassVar[Collection] = Collection("simulated_offers")
+
+    source: str
+    destination: str
+    amount_atomic: Atomic = attrs.field(converter=atomic)
+    price_atomic: Atomic = attrs.field(converter=atomic)
+    recipient: str
+    refund_address: str
+    address: str
+    expires_at_ms: Instant
+    seen_height: int
+    payments: tuple[SimulatedOfferPayment, ...] = ()
+
+    expires_at: ClassVar[FieldView[datetime]] = instant_view("expires_at_ms")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from payments_core.addresses import encode_checksum_address
-from payments_core.chains.port import ChainUnavailable, TransactionView
+from payments_core.chains.port import ChainUnavailable
 from payments_core.clock import SECOND
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
@@ -21,12 +21,16 @@ from payments_core.errors import Unavailable
 from payments_core.money import Atomic
 from payments_core.networks import Asset
 from payments_core.routers.port import (
+    OfferOrder,
+    OfferProgress,
     RouteKeyReused,
+    RouteOffer,
     RouteOrder,
     RouteProgress,
     RouteRefused,
     RouterUnavailable,
 )
+from payments_core.routers.simulated.offers import OfferedChain, SimulatedOffers
 from payments_core.routers.simulated.records import SimulatedExchange, SimulatedRoute
 from payments_core.storage.port import SIMULATED, StorageError, Transaction
 
@@ -40,34 +44,18 @@ _AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 _INJECTED_FAILURE = "the sandbox makes this call fail"
 
 
-class PayingChain(Protocol):
-    """The part of a sandbox's chain that the router needs (`sandbox/chains.py`)."""
-
-    def peek_transaction(self, hash: str) -> TransactionView | None:
-        """The transaction, or None if it is not in the chain."""
-
-    def transfer(
-        self,
-        token_address: str,
-        source: str | None,
-        recipient: str,
-        amount_atomic: int,
-        name: str,
-    ) -> str:
-        """A transfer, once for each `name`; without a `source`, of new tokens. Returns the hash."""
-
-
 class SimulatedRouter:
     """One router for a whole sandbox. `fails` is asked with a call's name at each call.
 
     The calls are `open`, `deliver`, `lost_answer`, after which a delivery has happened without an
-    answer, and `return`: the router returns the next payment.
+    answer, and `return`: the router returns the next payment. Offers have `offer`, `follow_offer`,
+    and `refuse_offer`: the router makes no offer.
     """
 
     def __init__(
         self,
         ports: Ports,
-        chains: Mapping[int, PayingChain],
+        chains: Mapping[int, OfferedChain],
         fails: Callable[[str], bool] = lambda call: False,
     ) -> None:
         self._storage = ports.storage
@@ -76,6 +64,7 @@ class SimulatedRouter:
         self._clock = ports.clock
         self._chains = chains
         self._fails = fails
+        self._offers = SimulatedOffers(ports, chains, lambda: fails("return"))
 
     def open(self, order: RouteOrder) -> str:
         """See Router."""
@@ -103,6 +92,22 @@ class SimulatedRouter:
         if progress.state != "waiting":
             self._require_answer("lost_answer")
         return progress
+
+    def list_sources(self, destination: Asset) -> tuple[Asset, ...]:
+        """See OffersRoutes."""
+        return self._offers.list_sources(destination)
+
+    def offer(self, order: OfferOrder) -> RouteOffer:
+        """See OffersRoutes."""
+        self._require_answer("offer")
+        if self._fails("refuse_offer"):
+            raise RouteRefused(_INJECTED_FAILURE)
+        return self._call(lambda: self._offers.offer(order))
+
+    def follow_offer(self, key: str) -> OfferProgress:
+        """See OffersRoutes."""
+        self._require_answer("follow_offer")
+        return self._call(lambda: self._offers.follow(key))
 
     def _deliver(self, key: str, payment_hash: str) -> RouteProgress:
         id = f"{key}:{payment_hash}"

@@ -86,7 +86,7 @@ class Reorg:
 class Fail:
     """Which calls fail next, and how often."""
 
-    dependency: Literal["chain", "kyc", "bank", "router", "screening"]
+    dependency: Literal["chain", "kyc", "bank", "router", "onramp", "screening"]
     operation: Annotated[str, Meta(min_length=1, max_length=32)] = ANY
     times: Annotated[int, Meta(ge=1, le=MAX_TIMES)] = 1
     chainId: ChainId | None = None

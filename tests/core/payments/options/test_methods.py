@@ -17,22 +17,22 @@ def test_every_method_has_one_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "created_by", "execution", "is_active"),
+    ("name", "created_by", "execution", "provider"),
     [
-        ("vault", "account", "vault_authorization", True),
-        ("direct", "secret_holder", "transfer", True),
-        ("routing", "secret_holder", "transfer", False),
-        ("hosted_onramp", "secret_holder", "redirect", False),
+        ("vault", "account", "vault_authorization", None),
+        ("direct", "secret_holder", "transfer", None),
+        ("routing", "secret_holder", "transfer", "router"),
+        ("hosted_onramp", "secret_holder", "redirect", "onramp"),
     ],
 )
 def test_a_method_says_who_uses_it_and_how(
-    name: PaymentMethod, created_by: str, execution: str, is_active: bool
+    name: PaymentMethod, created_by: str, execution: str, provider: str | None
 ) -> None:
     method = METHODS[name]
-    assert (method.created_by, method.execution, method.is_active) == (
+    assert (method.created_by, method.execution, method.provider) == (
         created_by,
         execution,
-        is_active,
+        provider,
     )
 
 

@@ -88,8 +88,8 @@ def test_ending_leaves_a_terminal_option_alone() -> None:
 
 ENDINGS = {
     # Status, trigger of the Payment: the end of a Vault option, of a direct one.
-    ("creating", "expire"): ("creating", "creating"),
-    ("creating", "cancel"): ("creating", "creating"),
+    ("creating", "expire"): ("failed", "failed"),
+    ("creating", "cancel"): ("failed", "failed"),
     ("pending", "expire"): ("expired", "expired"),
     ("pending", "cancel"): ("cancelled", "cancelled"),
     ("processing", "expire"): ("failed", "expired"),

@@ -45,8 +45,6 @@ class TestWhatIsRefused:
         ("more", "error"),
         [
             ({"method": "vault"}, InsufficientPermissions),
-            ({"method": "routing"}, CapabilityNotActive),
-            ({"method": "hosted_onramp"}, CapabilityNotActive),
             ({"chain_id": 137}, UnsupportedChain),
             ({"asset_symbol": "USDT"}, UnsupportedAsset),
             ({"payer_address": "0x12"}, ValidationFailed),

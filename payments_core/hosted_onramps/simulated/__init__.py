@@ -1,0 +1,1 @@
+"""An on-ramp of the sandbox, where nobody pays until the sandbox orders it."""
