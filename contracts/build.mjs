@@ -26,12 +26,15 @@ const CONTRACTS = {
   "Purse.sol": ["Purse"],
   "Vault.sol": ["Vault"],
   "RoleModule.sol": ["RoleModule"],
+  "CctpForwarders.sol": ["CctpForwarders"],
+  "CctpForwarder.sol": ["CctpForwarder"],
   "testing/TestToken.sol": ["TestToken"],
   "testing/OddTokens.sol": [
     "FeeToken", "BlacklistToken", "SilentToken", "SpoofToken", "HostileToken",
   ],
   "testing/Callers.sol": ["Batch", "ContractWallet"],
   "testing/TestAggregator.sol": ["TestAggregator"],
+  "testing/Cctp.sol": ["TestMessageTransmitter", "TestTokenMessenger"],
 };
 
 const SETTINGS = {

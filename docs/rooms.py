@@ -45,7 +45,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "notices": "Notices that providers send: stored once, and routed to their cases.",
         "banks": "The port to a bank; the US rails' rules as tables; a simulated bank.",
         "pricing": "The port to a price source; prices from a table, and from feeds on chains.",
-        "routers": "The port to routers, which exchange assets and cross chains; a simulated one.",
+        "routers": "The port to routers, which exchange assets; CCTP between chains; a simulation.",
         "hosted_onramps": "The port to on-ramps where payers pay by card or bank; a simulated one.",
         "accounts": "Accounts, wallets, vaults, verification.",
         "deposits": "Deposit addresses, their deposits, the sweep into the vault.",

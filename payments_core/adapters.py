@@ -7,7 +7,9 @@ Each port has a group of entry points; another distribution adds an adapter by d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
@@ -53,7 +55,16 @@ def load_adapter(group: str, scheme: str, what: str, hint: str = "") -> Any:
 
     with naming_extra(name := f"the {what} for {scheme!r}"):
         open_url = found[scheme].load()
-    return open_adapter
+    return functools.update_wrapper(open_adapter, open_url)  # also for `keep_accepted`
+
+
+def keep_accepted(function: Any, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Those keyword arguments that a function takes: an adapter may need less than it can have."""
+    taken = inspect.signature(function).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in taken):
+        return dict(offered)
+    names = {one.name for one in taken if one.kind is not one.POSITIONAL_ONLY}
+    return {name: value for name, value in offered.items() if name in names}
 
 
 def require_port(opened: object, port: type[Any], scheme: str, what: str) -> None:
@@ -87,13 +98,14 @@ class Opener(Generic[P]):
     def __call__(self, url: str, **more: Any) -> P:
         """The adapter that a URL names: by its scheme, or by what precedes a `+` in it.
 
-        `more` is what the port's adapters take besides the URL.
+        `more` is what the port's adapters may take besides the URL; each gets what it names.
 
         Raises UnknownAdapter for a scheme that no adapter serves, ImportError if an adapter's
         driver is not installed, ValueError if the adapter cannot read the URL or opens nothing of
         the port, and the adapter's own errors.
         """
         scheme = scheme_of(url).partition("+")[0]
-        opened: P = load_adapter(self.group, scheme, self.what)(url, **more)
+        open_url = load_adapter(self.group, scheme, self.what)
+        opened: P = open_url(url, **keep_accepted(open_url, more))
         require_port(opened, self.port, scheme, self.what)
         return opened

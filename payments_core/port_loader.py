@@ -24,7 +24,8 @@ open_kyc = Opener[KycProvider]("payments_core.kyc", KycProvider, "KYC provider")
 open_bank = Opener[Bank]("payments_core.banks", Bank, "bank")
 """No adapter comes with this distribution."""
 open_router = Opener[Router]("payments_core.routers", Router, "router")
-"""No adapter comes with this distribution; the sandbox simulates a router."""
+"""`cctp:` (`routers/cctp/opening.py`); the sandbox simulates a router. Also takes `chains`, the
+served ones by their number, `storage`, and `networks`, the registry."""
 open_onramp = Opener[HostedOnramp]("payments_core.onramps", HostedOnramp, "hosted on-ramp")
 """No adapter comes with this distribution; the sandbox simulates one."""
 open_screening = Opener[Screening]("payments_core.screening", Screening, "screening provider")

@@ -67,6 +67,7 @@ from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
 from payments_core.payments.refunds.record import Refund
 from payments_core.quotes.record import DeliveryClaim, Quote, RouteDelivery
+from payments_core.routers.cctp.records import CctpLine, CctpRoute, CctpTransfer
 from payments_core.routers.simulated.records import (
     SimulatedExchange,
     SimulatedOffer,
@@ -104,6 +105,9 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     ScanRequest,
     NoticeReaderState,
     DeliveryClaim,
+    CctpRoute,
+    CctpTransfer,
+    CctpLine,
     # Each environment
     Environment,
     KeyUse,

@@ -67,6 +67,7 @@ MAY_NAME_ADAPTERS = (
     "payments_core_http/v2/sandbox/**",
     "payments_core/record_types.py",  # their records too
     "payments_core/chains/solana.py",  # JSON-RPC is the same there
+    "payments_core/routers/cctp/*.py",  # a router over EVM chains: their calls and addresses
 )
 
 IMPORTS = (
@@ -145,6 +146,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/http/*.py": {"threading", "time"},
     "payments_core/limiters/*.py": {"threading"},
     "payments_core/limiters/breaker.py": {"time"},  # monotonic: how long a server is left alone
+    "payments_core/routers/cctp/attestations.py": {"time"},  # monotonic: how long it is left alone
     "payments_core/storage/**": {"threading", "time", "random"},
     "payments_core/waiting.py": {"threading"},
     "payments_core/webhooks/dispatch/dispatcher.py": {"threading", "time"},

@@ -349,3 +349,53 @@ class ReadsContracts(Protocol):
         None for a call that is refused, as of a contract that reverts. The block may be a second
         old, so that requests can share its query. Raises ChainUnavailable.
         """
+
+
+@attrs.frozen
+class ContractLog:
+    """A log of any contract, with hex in small letters; `data` is what is not in topics."""
+
+    topics: tuple[str, ...]
+    data: bytes
+    transaction_hash: str
+    block: Block
+
+
+class ContractCaller(Protocol):
+    """Calls contracts of strangers with one key of the signer. It sees no funds of environments.
+
+    Every method may raise ChainUnavailable.
+    """
+
+    def find_address(self) -> str:
+        """The address of the present key. Raises SignerRefused if the signer has none."""
+
+    def count_mined(self, sender: str) -> int:
+        """How many nonces of a sender are used in blocks, final or not."""
+
+    def prepare_call(
+        self, sender: str, nonce: int, to: str, data: bytes
+    ) -> SignedTransaction | None:
+        """Sign a call, and never send it; None if it would fail now, as nodes say.
+
+        Raises SignerRefused if the key of `sender` is not configured.
+        """
+
+    def find_logs(
+        self, address: str, topics: Sequence[str | None], first: int, last: int
+    ) -> tuple[ContractLog, ...]:
+        """A contract's logs with these topics in these blocks, in the chain's order.
+
+        None stands for any topic.
+        """
+
+
+@runtime_checkable
+class CallsContracts(ReadsContracts, Protocol):
+    """A chain on which contracts of strangers can be called, as a router calls them."""
+
+    def open_caller(self, key_name: str) -> ContractCaller:
+        """A caller with the signer's key of this name, which is no environment's id. No I/O.
+
+        Raises ValueError for an environment's id: an operator's key signs calls of ours alone.
+        """

@@ -1,1 +1,1 @@
-"""The port to routers, which exchange assets, also across chains; a simulated router."""
+"""The port to routers, which exchange assets, also across chains; CCTP, and a simulated router."""

@@ -150,6 +150,7 @@ def build_service(
         ),
     )
     chains = build_chains(configuration)
+    networks = build_networks(configuration)
     try:
         return PaymentsService(
             storage,
@@ -157,7 +158,7 @@ def build_service(
             settings=settings,
             chains=chains,
             simulated_chains=configuration.simulated_chains,
-            networks=build_networks(configuration),
+            networks=networks,
             kyc=_open_url("providers.kyc.url", configuration.providers.kyc.url, open_kyc),
             bank=_open_url("providers.bank.url", configuration.providers.bank.url, open_bank),
             pricing=_open_url(
@@ -166,7 +167,9 @@ def build_service(
                 partial(open_pricing, chains=chains or {}),
             ),
             router=_open_url(
-                "providers.router.url", configuration.providers.router.url, open_router
+                "providers.router.url",
+                configuration.providers.router.url,
+                partial(open_router, chains=chains or {}, storage=storage, networks=networks),
             ),
             onramp=_open_url(
                 "providers.onramp.url", configuration.providers.onramp.url, open_onramp

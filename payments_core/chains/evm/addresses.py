@@ -59,12 +59,12 @@ class Deployment:
     @cached_property
     def vault_implementation(self) -> str:
         """The code behind every vault. The factory's constructor creates it first."""
-        return encode_checksum_address(_create_address(_address_bytes(self.factory), 1))
+        return encode_checksum_address(create_address(_address_bytes(self.factory), 1))
 
     @cached_property
     def purse_implementation(self) -> str:
         """The code behind every escrow and deposit. The factory's constructor creates it second."""
-        return encode_checksum_address(_create_address(_address_bytes(self.factory), 2))
+        return encode_checksum_address(create_address(_address_bytes(self.factory), 2))
 
     def address(self, environment_id: str, kind: PurseKind, owner_id: str) -> str:
         """Where a vault, an escrow or a deposit is, or will be. Pure."""
@@ -123,13 +123,11 @@ def _purse_address(
 ) -> str:
     name = hash_id(environment_id) + PURSE_KINDS[kind].to_bytes(32, "big") + hash_id(owner_id)
     return encode_checksum_address(
-        create2_address(
-            _address_bytes(factory), _keccak(name), _proxy_creation_code(implementation)
-        )
+        create2_address(_address_bytes(factory), _keccak(name), proxy_creation_code(implementation))
     )
 
 
-def _proxy_creation_code(implementation: str) -> bytes:
+def proxy_creation_code(implementation: str) -> bytes:
     """The code that creates a minimal proxy (EIP-1167)."""
     return (
         bytes.fromhex("3d602d80600a3d3981f3363d3d373d3d3d363d73")
@@ -138,7 +136,7 @@ def _proxy_creation_code(implementation: str) -> bytes:
     )
 
 
-def _create_address(creator: bytes, nonce: int) -> bytes:
+def create_address(creator: bytes, nonce: int) -> bytes:
     """The address of the contract that `creator` creates by CREATE as its `nonce`-th.
 
     In the RLP of a list, 0xd6 means 22 bytes, 0x94 a text of 20, and a nonce below 128 is itself.

@@ -14,7 +14,8 @@ from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import GENERATIONS, Deployment, RoleModule
 from payments_core.chains.evm.blocks import block_call, call_at_block, parse_block_at
-from payments_core.chains.evm.fee_market import estimate_market, median
+from payments_core.chains.evm.contract_caller import EvmContractCaller
+from payments_core.chains.evm.fee_market import estimate_gas, estimate_market
 from payments_core.chains.evm.fees import (
     MEASURED_GAS,
     Action,
@@ -48,9 +49,8 @@ from payments_core.chains.evm.signer_checks import check_signers
 from payments_core.chains.evm.signers import Signer
 from payments_core.chains.evm.transactions import (
     UnsignedTransaction,
-    attach_signature,
     decode_signed,
-    signing_hash,
+    sign_transaction,
 )
 from payments_core.chains.gas import TransferAction
 from payments_core.chains.loader import NodeCheck, SignerCheck
@@ -65,7 +65,7 @@ from payments_core.chains.port import (
     TransferIntent,
 )
 from payments_core.chains.role_modules import AvatarCall, ModuleState
-from payments_core.chains.rotated_signer import OperatorSigner, RotatedSigner, find_signer
+from payments_core.chains.rotated_signer import RotatedSigner, find_signer
 from payments_core.clock import MINUTE, SECOND, Instant
 from payments_core.evolve import evolve
 from payments_core.extras import require_packages
@@ -193,6 +193,10 @@ class EvmChain(EvmReader):
             raise SignerRefused("the role module belongs to another owner")
         return self._sign(environment_id, nonce, call.to, action_of(call), call.data)
 
+    def open_caller(self, key_name: str) -> EvmContractCaller:
+        """See CallsContracts."""
+        return EvmContractCaller(self._endpoints, self._signer, self._fees, key_name)
+
     def find_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> str:
         """See ModuleChain."""
         return self._role_module(environment_id, avatar, tokens).address
@@ -221,7 +225,7 @@ class EvmChain(EvmReader):
             return None
         fees = bump.fees
         raised = evolve(before, max_fee=fees.max_fee, max_priority_fee=fees.max_priority_fee)
-        return _sign_transaction(signer, environment_id, raised)
+        return sign_transaction(signer, environment_id, raised)
 
     def broadcast(self, signed: SignedTransaction) -> None:
         """See Chain. The transaction goes to every node, and no answer is trusted."""
@@ -361,7 +365,7 @@ class EvmChain(EvmReader):
         signer = find_signer(self._signer, environment_id, operator)
         market = estimate_market(self._endpoints)
         fees = initial_fees(market.base_fee, market.priority, self._fees)
-        return _sign_transaction(
+        return sign_transaction(
             signer,
             environment_id,
             UnsignedTransaction(
@@ -370,24 +374,10 @@ class EvmChain(EvmReader):
                 to=to,
                 value=0,
                 data=data,
-                gas=gas_limit(action, self._estimate_gas(operator, to, data), self._fees),
+                gas=gas_limit(
+                    action, estimate_gas(self._endpoints, operator, to, data), self._fees
+                ),
                 max_fee=fees.max_fee,
                 max_priority_fee=fees.max_priority_fee,
             ),
         )
-
-    def _estimate_gas(self, operator: str, to: str, data: bytes) -> int:
-        """The gas that nodes estimate; 0 if they say that it would fail, which is possible."""
-        call = {"from": operator, "to": to, "data": "0x" + data.hex()}
-
-        def ask(session: NodeSession) -> int:
-            (result,) = session.batch([RpcCall("eth_estimateGas", (call,))])
-            return 0 if isinstance(result, Refusal) else answers.parse_number(result)
-
-        return median(self._endpoints.query_all(ask))
-
-
-def _sign_transaction(
-    signer: OperatorSigner, environment_id: str, unsigned: UnsignedTransaction
-) -> SignedTransaction:
-    return attach_signature(unsigned, signer.sign(environment_id, signing_hash(unsigned)))

@@ -9,7 +9,7 @@ import msgspec
 
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.quorum import NodeQuorum, NodeSession, QuorumResult
-from payments_core.chains.evm.rpc import RpcCall
+from payments_core.chains.evm.rpc import Refusal, RpcCall
 
 MARKET_CALLS = (
     RpcCall("eth_feeHistory", ("0x1", "latest", [])),
@@ -50,6 +50,20 @@ def estimate_market(endpoints: NodeQuorum) -> FeeMarket:
         median([market.base_fee for market in replies]),
         median([market.priority for market in replies]),
     )
+
+
+def estimate_gas(endpoints: NodeQuorum, sender: str, to: str, data: bytes) -> int:
+    """The gas that nodes estimate; 0 if they say that it would fail, which is possible.
+
+    Raises ChainUnavailable.
+    """
+    call = {"from": sender, "to": to, "data": "0x" + data.hex()}
+
+    def ask(session: NodeSession) -> int:
+        (result,) = session.batch([RpcCall("eth_estimateGas", (call,))])
+        return 0 if isinstance(result, Refusal) else answers.parse_number(result)
+
+    return median(endpoints.query_all(ask))
 
 
 def median(numbers: Sequence[int]) -> int:

@@ -12,6 +12,7 @@ import attrs
 
 from payments_core.addresses import AddressError, encode_checksum_address, normalize_address
 from payments_core.chains.port import SignedTransaction
+from payments_core.chains.rotated_signer import OperatorSigner
 from payments_core.chains.signatures import SignatureError, recover_signer_from_bytes
 
 _TYPE = b"\x02"
@@ -73,6 +74,13 @@ def signing_hash(unsigned: UnsignedTransaction) -> bytes:
     from eth_hash.auto import keccak
 
     return keccak(_TYPE + _encode(_to_fields(unsigned)))
+
+
+def sign_transaction(
+    signer: OperatorSigner, key_name: str, unsigned: UnsignedTransaction
+) -> SignedTransaction:
+    """The transaction, signed with a key of the signer. Raises as the signer does."""
+    return attach_signature(unsigned, signer.sign(key_name, signing_hash(unsigned)))
 
 
 def attach_signature(unsigned: UnsignedTransaction, signature: bytes) -> SignedTransaction:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from eth_abi.abi import encode
 from eth_account import Account
@@ -166,4 +168,11 @@ def functions(name: str) -> frozenset[str]:
 
 def _signature(entry: object) -> str:
     assert isinstance(entry, dict)
-    return f"{entry['name']}({','.join(each['type'] for each in entry['inputs'])})"
+    return f"{entry['name']}({','.join(map(_type, entry['inputs']))})"
+
+
+def _type(argument: Mapping[str, Any]) -> str:
+    """The type as in signatures: a struct is its fields in brackets."""
+    if argument["type"] != "tuple":
+        return str(argument["type"])
+    return f"({','.join(map(_type, argument['components']))})"

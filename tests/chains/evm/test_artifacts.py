@@ -11,6 +11,7 @@ import pytest
 
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import artifacts
+from payments_core.routers.cctp import forwarders as cctp
 from payments_core_http.cli.anvil.npm_cache import PackageNotCached, ensure_npm_package
 from tests.chains.evm.deployed import functions
 
@@ -29,6 +30,8 @@ CALLED = {
         calls.DISABLE_MODULE, calls.IS_MODULE_ENABLED,
     ),
     "RoleModule": (calls.EXEC,),
+    "CctpForwarders": (cctp.BURN, cctp.GIVE_BACK, cctp.SWEEP, cctp.IS_SPENT),
+    "TestMessageTransmitter": (cctp.RECEIVE_MESSAGE, cctp.USED_NONCES),
     "TestToken": (calls.TRANSFER, calls.BALANCE_OF, calls.MINT, calls.MOVE_FROM),
 }  # fmt: skip
 
@@ -61,7 +64,12 @@ def test_the_contracts_have_the_functions_that_we_call(name: str) -> None:
 
 
 def test_no_function_that_we_call_is_left_out() -> None:
-    all = {each for each in vars(calls).values() if isinstance(each, calls.Function)}
+    all = {
+        each
+        for module in (calls, cctp)
+        for each in vars(module).values()
+        if isinstance(each, calls.Function)
+    }
     ours = {each for called in CALLED.values() for each in called}
     of_safes = {calls.EXEC_TRANSACTION, calls.CHECK_SIGNATURES}
     assert all == ours | of_safes
@@ -69,7 +77,10 @@ def test_no_function_that_we_call_is_left_out() -> None:
 
 def test_only_what_tests_deploy_has_runtime_code_here() -> None:
     ours = {each.name for each in artifacts.load_contracts() if each.runtime is None}
-    assert ours == {"first/Factory", "Factory", "Purse", "Vault", "RoleModule"}
+    assert ours == {
+        *("first/Factory", "Factory", "Purse", "Vault", "RoleModule"),
+        *("CctpForwarders", "CctpForwarder"),
+    }
 
 
 def test_the_first_generation_never_changes() -> None:
