@@ -120,7 +120,8 @@ PROOF := proof-rest proof-http proof-service proof-core
 SUITES_AT_A_TIME ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BESIDE ?=
 MEASURED := coverage run -m
-DEPLOYED := tests/deploy tests/deployment tests/observability tests/outages tests/upgrades
+DEPLOYED := tests/deploy tests/deployment tests/observability tests/outages tests/upgrades \
+	tests/going_live
 LIFECYCLES := tests/webhooks/test_lifecycle.py tests/webhooks/test_machine.py \
 	tests/webhooks/test_operations.py tests/webhooks/test_signing.py
 GATED := tests/service/accounts tests/service/deposits tests/service/legacy \
@@ -270,6 +271,11 @@ evm-simulation: $(READY) ## Simulate an EVM chain at random, with pools, spikes,
 .PHONY: outages
 outages: $(READY) ## Kill -9 a whole deployment's parts under load, database too; MINUTES=5 SEED=
 	@$(PY) -m tests.outages $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: going-live
+going-live: $(READY) ## Play customers through a production deployment, killed at every provider call; CUSTOMERS=25 SEED= STEPS=
+	@$(PY) -m tests.going_live $(if $(CUSTOMERS),--customers $(CUSTOMERS)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(STEPS),--steps "$(STEPS)") $(if $(KEEP),--keep $(KEEP)) $(ARGS)
 
 .PHONY: storm
 storm: $(READY) ## Attack the server with hostile clients, 20 s for each attack; STORM_S=

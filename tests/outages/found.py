@@ -80,7 +80,7 @@ class Found:
                 self.mirror.records[located.partition][kind][located.record.id] = located.record
         self.reorged_deeply: set[int] = set()
         self.chains = {id: _Chain(chain.heads()) for id, chain in service.chains.items()}
-        self._derive = next(iter(service.chains.values())).derive
+        self.derive = next(iter(service.chains.values())).derive
 
     def all(self, kind: type[R]) -> dict[str, R]:
         """Every record of a kind in the environment."""
@@ -100,7 +100,7 @@ class Found:
 
     def vault_address(self, account: Account) -> str:
         """Where an account's vaults are, on all chains."""
-        return self._derive(AddressSpec(self.environment_id, "vault", account.id))
+        return self.derive(AddressSpec(self.environment_id, "vault", account.id))
 
     def whole(self) -> Commit:
         """All records of the environment, as if one commit had made them."""

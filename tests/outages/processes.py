@@ -63,6 +63,7 @@ class Process:
         self._environ = {**environ, "PAYMENTS_HTTP_PORT": str(self.port or 0)}
         self._lock = threading.Lock()
         self._life: subprocess.Popen[bytes] | None = None
+        self._starts_before = 0
         self._ended = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name=self.name, daemon=True)
 
@@ -70,6 +71,18 @@ class Process:
     def starts(self) -> int:
         """How often it was ready for its work."""
         return len(self.ready.read_text().splitlines()) if self.ready.exists() else 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its present life is ready for its work."""
+        return self.pid is not None and self.starts > self._starts_before
+
+    @property
+    def pid(self) -> int | None:
+        """The id of its present life; None while there is none."""
+        with self._lock:
+            life = self._life
+        return None if life is None or life.poll() is not None else life.pid
 
     @property
     def kills(self) -> int:
@@ -93,6 +106,12 @@ class Process:
             self._life.kill()
             return True
 
+    def restart(self) -> None:
+        """SIGTERM; its next life begins as after any end."""
+        with self._lock:
+            if self._life is not None and self._life.poll() is None:
+                self._life.terminate()
+
     def end(self) -> int:
         """SIGTERM; the exit code of its last life."""
         self._ended.set()
@@ -109,6 +128,7 @@ class Process:
         with self.log.open("ab") as log, self.ready.open("ab") as ready:
             while not self._ended.is_set():
                 with self._lock:
+                    self._starts_before = self.starts
                     self._life = subprocess.Popen(
                         [sys.executable, "-m", COMMAND, self.role, "--json"],
                         env=self._environ,

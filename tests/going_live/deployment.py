@@ -1,0 +1,258 @@
+"""The deployment of a play, in production mode, and everything outside it: each a real process.
+
+It is made as an operator makes one: a configuration file, `payments admin`, keys in a key service,
+the operators allowed by the admin of the contracts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+from payments_core.credentials.keyring import KeyRing
+from payments_core.service import PaymentsService
+from payments_core_http.cli.api_client import basic_authorization
+from payments_core_http.cli.child_processes import ChildProcess
+from payments_core_http.deployment.build import build_key_ring, build_service, build_storage
+from payments_core_http.deployment.loader import load_configuration
+from tests.chains.evm.nodes import ADMIN
+from tests.deployment.settings import toml
+from tests.going_live.chains import BLOCK_S, CHAIN_IDS, EPOCH_BLOCKS, TestChain
+from tests.going_live.kills import Kills
+from tests.going_live.proxies import (
+    Proxy,
+    names_of_kms,
+    names_of_kyc,
+    names_of_notices,
+    names_of_rpc,
+)
+from tests.outages.databases import SAFE
+from tests.outages.processes import Process, admin, started
+from tests.servers import Cluster
+from tests.servers.kms import CREDENTIALS, Kms
+from tests.servers.softhsm import SoftHsm, softhsm_or_skip
+
+ADAPTERS = {"payments_core.kyc": "example = examples.custom_kyc.adapter:open_url"}
+PARTNER, TOKEN, PREFIX, LATER = "acme", "payments", "payments", "payments-later"
+READY_S = 120.0
+
+
+class Provider:
+    """A provider that is a process of the examples, ordered about as its sandbox allows."""
+
+    def __init__(self, name: str, module: str) -> None:
+        self.child = ChildProcess(name, module)
+        self.url = str(self.child.wait_until_ready()["url"])
+
+    def order(self, name: str, **said: Any) -> Any:
+        """Have it do something."""
+        with urlopen(Request(f"{self.url}/orders/{name}", json.dumps(said).encode())) as answer:
+            return json.load(answer)
+
+    def read(self) -> Any:
+        """Its own records."""
+        with urlopen(f"{self.url}/orders") as answer:
+            return json.load(answer)
+
+
+class LiveDeployment:
+    """All of it, from `__enter__` to `__exit__`; nothing of it is left afterwards."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.kills = folder, Kills()
+        self._stack = ExitStack()
+        self.processes: Sequence[Process] = ()
+
+    def __enter__(self) -> LiveDeployment:
+        try:
+            self._start_others()
+            self._install()
+            self._configure(self.kms.signer_url(PREFIX).replace(self.kms.url, self._kms.url))
+            admin(self.environ, "migrate")
+            self._make_app()
+            self._give_keys()
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def urls(self) -> Sequence[str]:
+        """Where the API is served."""
+        return [f"http://127.0.0.1:{one.port}" for one in self.processes if one.port]
+
+    @property
+    def proxies(self) -> Sequence[Proxy]:
+        """In front of each provider, and of our door for notices."""
+        return (self._kyc, self._kms, self._notices, *self._nodes.values())
+
+    def is_ready(self) -> bool:
+        """Whether every process is ready for its work."""
+        return all(process.is_ready for process in self.processes)
+
+    def rotate_signer(self) -> None:
+        """As an operator does: new keys, allowed by the admin; then every process starts again, one
+        after the other."""
+        self.hsm.create_token(TOKEN)
+        self.hsm.create_key(TOKEN, f"{LATER}/{self.environment_id}")
+        self._configure(self.hsm.signer_url(TOKEN, LATER), former=[self._signer])
+        self._allow_operators()
+        for process in self.processes:
+            restart(process)
+        self._build_service()
+
+    # Its parts.
+
+    def _start_others(self) -> None:
+        enter, called = self._stack.enter_context, self._stack.callback
+        self.database = enter(Cluster(settings=SAFE, tcp=True))
+        self.chains: Mapping[int, TestChain] = {}
+        for chain_id in CHAIN_IDS:
+            chain = TestChain(chain_id)
+            called(chain.stop)
+            self.chains = {**self.chains, chain_id: chain}
+        self.kms = Kms("digests")
+        called(self.kms.stop)
+        self.hsm: SoftHsm = softhsm_or_skip(self.folder)
+        self.kyc = Provider("kyc", "examples.custom_kyc.service")
+        called(self.kyc.child.end)
+        self._kyc = self._proxy("kyc", names_of_kyc, self.kyc.url)
+        self._kms = self._proxy("kms", names_of_kms, self.kms.url)
+        self._notices = self._proxy("notices", names_of_notices)
+        self._nodes = {
+            id: self._proxy(f"node-{id}", names_of_rpc, one.url) for id, one in self.chains.items()
+        }
+        self.kyc.order("webhooks", url=f"{self._notices.url}/providers/kyc/example")
+
+    def _proxy(self, provider: str, names: Any, target: str = "") -> Proxy:
+        proxy = Proxy(provider, names, self.kills, target)
+        self._stack.callback(proxy.stop)
+        return proxy
+
+    def _install(self) -> None:
+        """The adapters of the examples, as another distribution would."""
+        described = self.folder / "going_live-1.0.dist-info"
+        described.mkdir()
+        (described / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: going-live\nVersion: 1.0\n"
+        )
+        (described / "entry_points.txt").write_text(
+            "\n".join(f"[{group}]\n{entry}" for group, entry in ADAPTERS.items())
+        )
+        ring = self.folder / "key-ring"
+        ring.write_text(KeyRing.generate())
+        ring.chmod(0o600)
+        own = {name: it for name, it in os.environ.items() if not name.startswith("PAYMENTS_")}
+        self.environ = {
+            **own,
+            **CREDENTIALS,
+            "PAYMENTS_CONFIG": str(self.folder / "payments.toml"),
+            "PYTHONPATH": str(self.folder),
+        }
+        os.environ.update(CREDENTIALS)  # the play reads the books with a service of its own
+        sys.path.insert(0, str(self.folder))
+        self._stack.callback(sys.path.remove, str(self.folder))
+
+    def _configure(self, signer: str, former: Sequence[str] = ()) -> None:
+        self._signer = signer
+        final_s = (2 * EPOCH_BLOCKS + 1) * BLOCK_S
+        document: dict[str, Any] = {
+            "mode": "production",
+            "public_url": "https://pay.example.com",
+            "keys": {"ring_file": self.folder / "key-ring"},
+            "storage": {"url": self.database.url(tcp=True)},
+            "limiter": {"url": "memory:"},
+            "http": {"trusted_proxies": ["127.0.0.1"]},
+            "worker": {"state_folder": self.folder},
+            "providers.signer": {"url": signer, "former_urls": list(former)},
+            "providers.kyc": {
+                "url": "example+" + self._kyc.url.replace("://", "://example-key:example-secret@")
+            },
+        }
+        for chain_id, node in self._nodes.items():
+            document[f"chains.{chain_id}"] = {
+                "urls": [f"evm+{node.url}"],
+                "settings": {"admin": ADMIN},
+            }
+            document[f"networks.{chain_id}"] = {"finalized_s": final_s, "block_ms": 1_000 * BLOCK_S}
+        self.config.write_text(toml(document))
+        self.config.chmod(0o600)
+
+    @property
+    def config(self) -> Path:
+        """The file of settings."""
+        return self.folder / "payments.toml"
+
+    def _make_app(self) -> None:
+        app = admin(
+            self.environ, "apps", "create", "Acme", "--partner-id", PARTNER, "--mode", "production"
+        )
+        key = admin(self.environ, "keys", "create", PARTNER, "--name", "server")
+        self.app_id, self.environment_id = app["appId"], app["productionEnvironmentId"]
+        self.credential = basic_authorization(self.app_id, key["secret"])
+
+    def _give_keys(self) -> None:
+        self.kms.create_key(f"{PREFIX}/{self.environment_id}")
+        self._allow_operators()
+        self._build_service()
+
+    def _allow_operators(self) -> None:
+        """The current operator, as `payments admin signers check` names it."""
+        found = admin(self.environ, "signers", "check")
+        assert all(one["state"] == "sound" for one in found), found
+        operator = next(one["address"] for one in found if one["signer"] == "current")
+        for chain in self.chains.values():
+            chain.allow(self.environment_id, operator)
+
+    def _build_service(self) -> None:
+        """The service by which the play reads the books."""
+        configuration = load_configuration(self.config, {})
+        storage = build_storage(configuration)
+        self._stack.callback(storage.close)
+        self.service: PaymentsService = build_service(
+            configuration, storage, build_key_ring(configuration)
+        )
+
+    def _start(self) -> None:
+        self.processes = started(self.environ, self.folder, serves=2, workers=2)
+        self._stack.callback(_end_all, self.processes)
+        for proxy in self.proxies:
+            proxy.processes = self.processes
+        self._notices.processes = [one for one in self.processes if one.role == "serve"]
+        wait_until(self.is_ready, READY_S, "all processes are ready")
+
+
+def restart(process: Process) -> None:
+    """End a process as systemd does, and wait until its next life is ready."""
+    before = process.starts
+    process.restart()
+    wait_until(lambda: process.starts > before, READY_S, f"{process.name} is ready again")
+
+
+def _end_all(processes: Sequence[Process]) -> None:
+    ends = [threading.Thread(target=process.end) for process in processes]
+    for end in ends:
+        end.start()
+    for end in ends:
+        end.join()
+
+
+def wait_until(seen: Callable[[], bool], timeout_s: float, what: str) -> None:
+    """Wait for something that comes by itself. Raises TimeoutError."""
+    until = time.monotonic() + timeout_s
+    while not seen():
+        if time.monotonic() > until:
+            raise TimeoutError(f"not within {timeout_s:.0f} s: {what}")
+        time.sleep(0.05)

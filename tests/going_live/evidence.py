@@ -1,0 +1,107 @@
+"""What is judged when a play is over: the books, the chains, and the providers' own records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.verification.record import Verification
+from payments_core.chains.outbox.record import OutboundTransfer, Sender
+from payments_core.chains.port import AddressSpec
+from payments_core.deposits.record import Deposit, DepositAddress
+from payments_core.payments.record import Payment
+from payments_core.payments.refunds.record import Refund
+from payments_core.storage.maintenance import scan_all
+from tests.going_live.chains import Transfer
+from tests.going_live.customers import Customer, Stage
+from tests.outages.found import Found, under_way
+
+Place = tuple[int, str]
+"""A chain, and an address on it."""
+
+
+@attrs.frozen(kw_only=True)
+class Evidence:
+    """All that is known. `cases` are those of the KYC provider, `transfers` those of the chains;
+    `tokens` is what the chains say that each address of ours has, and `sent` how many transactions
+    each operator has in a chain."""
+
+    customers: Sequence[Customer]
+    merchant_id: str
+    found: Found
+    verifications: Sequence[Verification]
+    cases: Sequence[Mapping[str, Any]]
+    transfers: Sequence[Transfer]
+    tokens: Mapping[Place, int]
+    sent: Mapping[str, int]
+    left: Mapping[str, int]
+
+    @property
+    def payments(self) -> Sequence[Payment]:
+        """All Payments."""
+        return list(self.found.all(Payment).values())
+
+    @property
+    def refunds(self) -> Sequence[Refund]:
+        """All refunds."""
+        return list(self.found.all(Refund).values())
+
+    @property
+    def deposits(self) -> Sequence[Deposit]:
+        """All deposits."""
+        return list(self.found.all(Deposit).values())
+
+    @property
+    def outgoing(self) -> Sequence[OutboundTransfer]:
+        """What the books say was sent."""
+        return list(self.found.all(OutboundTransfer).values())
+
+    def vault(self, account_id: str) -> str:
+        """The address of an account's vaults, on every chain."""
+        return self.found.derive(AddressSpec(self.found.environment_id, "vault", account_id))
+
+    def came(self, place: Place) -> int:
+        """What was transferred to an address."""
+        return sum(t.amount_atomic for t in self.transfers if (t.chain_id, t.recipient) == place)
+
+    def went(self, place: Place) -> int:
+        """What was transferred from an address."""
+        return sum(t.amount_atomic for t in self.transfers if (t.chain_id, t.sender) == place)
+
+
+def gather(stage: Stage) -> Evidence:
+    """What there is now."""
+    live = stage.live
+    found = Found(live.service, live.environment_id)
+    transfers = [one for chain in live.chains.values() for one in chain.read_transfers()]
+    accounts = [*(one.account_id for one in stage.customers), stage.merchant_id]
+    spec = [AddressSpec(live.environment_id, "vault", id) for id in accounts if id]
+    ours = [
+        *map(found.derive, spec),
+        *(str(payment.escrow_address) for payment in found.all(Payment).values()
+          if payment.escrow_address),
+        *(address.address for address in found.all(DepositAddress).values()),
+    ]  # fmt: skip
+    senders = found.all(Sender).values()
+    return Evidence(
+        customers=list(stage.customers),
+        merchant_id=stage.merchant_id,
+        found=found,
+        verifications=[
+            one.record for one in scan_all(live.service.parts.ports.storage, Verification)
+        ],
+        cases=live.kyc.read()["cases"],
+        transfers=transfers,
+        tokens={
+            (id, address): chain.count_tokens(address)
+            for id, chain in live.chains.items()
+            for address in ours
+        },
+        sent={
+            one.id: live.chains[int(one.id.partition(":")[0])].count_sent(one.id.split(":")[1])
+            for one in senders
+        },
+        left={k: n for k, n in under_way(live.service).items() if k != "Job leased"},
+    )
