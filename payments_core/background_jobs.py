@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from payments_core.accounts.bank_accounts.operations import REVIEW_BANK_ACCOUNT, BankAccounts
-from payments_core.accounts.capabilities.jobs import MAX_REVIEW_POLL_MS, REVIEW_CAPABILITIES
+from payments_core.accounts.bank_accounts.operations import (
+    LOOK_AT_BANK_ACCOUNT,
+    REVIEW_BANK_ACCOUNT,
+    BankAccounts,
+)
+from payments_core.accounts.capabilities.jobs import (
+    LOOK_AT_CAPABILITIES,
+    MAX_REVIEW_POLL_MS,
+    REVIEW_CAPABILITIES,
+)
 from payments_core.accounts.capabilities.operations import Capabilities
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.verification.following import (
@@ -16,6 +24,7 @@ from payments_core.accounts.verification.following import (
 )
 from payments_core.accounts.verification.port import KycProvider
 from payments_core.banks.incoming import FundingBank
+from payments_core.banks.notice_owner import BankNoticeOwner
 from payments_core.banks.notice_reader import READ_NOTICES, NoticeKind, NoticeReader
 from payments_core.banks.port import Bank
 from payments_core.chains.outbox.jobs import TransferJobs
@@ -208,13 +217,29 @@ class BackgroundJobs:
     def notice_reader(self, mode: str) -> NoticeReader:
         """The reader of the notices of a mode's bank: the one table of their kinds."""
         if mode not in self._notice_readers:
-            kinds: dict[str, NoticeKind] = {}
-            if (funding_bank := self._funding_banks.get(mode)) is not None:
-                kinds["incoming"] = IncomingNotices(self._ports, funding_bank, mode)
-            if (bank := self._banks.get(mode)) is not None:
-                kinds["payouts"] = PayoutNotices(self._ports, bank, mode)
+            kinds: dict[str, NoticeKind] = {**self._incoming(mode), **self._payouts(mode)}
             self._notice_readers[mode] = NoticeReader(self._ports, mode, kinds)
         return self._notice_readers[mode]
+
+    def _incoming(self, mode: str) -> dict[str, IncomingNotices]:
+        bank = self._funding_banks.get(mode)
+        return {} if bank is None else {"incoming": IncomingNotices(self._ports, bank, mode)}
+
+    def _payouts(self, mode: str) -> dict[str, PayoutNotices]:
+        bank = self._banks.get(mode)
+        return {} if bank is None else {"payouts": PayoutNotices(self._ports, bank, mode)}
+
+    def _bank_notices(self, mode: str) -> BankNoticeOwner:
+        """Who follows what a bank's webhook names. Only the last one asks the bank for it."""
+        return BankNoticeOwner(
+            (
+                *self._payouts(mode).values(),
+                self._bank_accounts,
+                self._capabilities,
+                *self._incoming(mode).values(),
+            ),
+            self.notice_reader(mode).wake,
+        )
 
     def webhook_delivery(self, mode: str) -> WebhookJobHandlers:
         """The dispatcher that makes and attempts the deliveries of a mode's events."""
@@ -253,7 +278,7 @@ class BackgroundJobs:
         offers = OfferJobs(ports, self._offer_makers)
         owners: dict[ProviderKind, NoticeOwner] = {
             "kyc": verifications,
-            "bank": self.notice_reader(mode),
+            "bank": self._bank_notices(mode),
             "onramp": offers,
         }
         return {
@@ -274,7 +299,9 @@ class BackgroundJobs:
                 ),
             ).run,
             REVIEW_CAPABILITIES: self._capabilities.review,
+            LOOK_AT_CAPABILITIES: self._capabilities.look,
             REVIEW_BANK_ACCOUNT: self._bank_accounts.review,
+            LOOK_AT_BANK_ACCOUNT: self._bank_accounts.look,
             FOLLOW_PAYOUT: payouts.follow,
             LOOK_AT_PAYOUT: payouts.look,
             OPEN_ONRAMP_ACCOUNT: self._onramp_accounts.open,

@@ -27,7 +27,6 @@ from payments_core.engine.jobs.recurring import ensure_recurring
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.evolve import evolve
-from payments_core.notices.owners import Routed
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     DIRECTORY,
@@ -113,11 +112,6 @@ class NoticeReader:
         """Have the notices read at once, since there is one. A run in progress reads again."""
         if self._kinds:
             self._transact_until_done(self._wake)
-
-    def bring_forward(self, mode: str, reference: str) -> Routed:
-        """Read the notices now, whichever was reported. See NoticeOwner."""
-        self.wake()
-        return "done"
 
     def read(self, claimed: ClaimedJob) -> None:
         """The job: read the notices of each kind, then wait; longer if there were none."""

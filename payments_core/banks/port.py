@@ -24,6 +24,9 @@ BankAccountType = Literal["checking", "savings"]
 
 MAX_NOTICES = 100
 
+UNNAMED = "*"
+"""The reference of a webhook that names nothing (`notices.port`): the lists of notices are read."""
+
 
 class BankUnavailable(Exception):
     """The bank did not answer in time. The request may have been carried out: read its state."""

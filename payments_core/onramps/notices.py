@@ -17,6 +17,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.bringing_forward import bring_forward
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
+from payments_core.notices.owners import Routed
 from payments_core.onramps.credit import FOLLOW_TRANSFER, ONRAMP_ARGUMENT
 from payments_core.onramps.record import OnrampAccount, UnmatchedTransfer
 from payments_core.onramps.review import LOOK_AGAIN_MS
@@ -57,6 +58,26 @@ class IncomingNotices:
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
         """Acknowledge these notices at the bank."""
         call_plainly("acknowledge", self._bank.acknowledge, notice_ids)
+
+    def bring_forward(self, mode: str, reference: str) -> Routed:
+        """Follow the transfer of this id now, if the bank shows it. See NoticeOwner."""
+        try:
+            incoming = self._bank.find_incoming(reference)
+        except BankUnavailable:
+            return "busy"  # the bank is asked again
+        if incoming is None:
+            return "unknown"
+        shown = IncomingNotice(
+            id=reference,
+            incoming_id=incoming.id,
+            account_key=incoming.account_key,
+            occurred_at_ms=self._clock.now(),
+        )
+        jobs, has_damaged = self._jobs_of([shown])
+        if not jobs:
+            return "unreadable" if has_damaged else "unknown"
+        stored, _ = store_jobs(self._committer, self._clock, mode, jobs)
+        return "done" if stored else "busy"
 
     def _jobs_of(
         self, notices: Sequence[IncomingNotice]

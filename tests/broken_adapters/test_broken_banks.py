@@ -11,6 +11,7 @@ from payments_core.conformance.bank import BankConformance
 from tests.broken_adapters import broken_bank_notices as notices
 from tests.broken_adapters import broken_bank_reviews as reviews
 from tests.broken_adapters import broken_banks as broken
+from tests.broken_adapters.broken_readers import BROKEN_READERS, ReportingSuite, reading
 from tests.broken_adapters.failing_checks import RemoteSuite, checks_of, failures
 
 SAME = "the_same_order_again_makes_no_second_payout"
@@ -103,10 +104,11 @@ EXPECTED_FAILURES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.LocksNothing, "threads_with_one_key_make_one_payout"),
     (broken.LocksNothing, "handles_with_one_key_make_one_payout"),
     (broken.LocksEachHandle, "handles_with_one_key_make_one_payout"),
+    *((reading(broken.Plain, reader), check) for reader, check in BROKEN_READERS),
 )
 
 
-class Suite(RemoteSuite, BankConformance):
+class Suite(RemoteSuite, ReportingSuite, BankConformance):
     can_return = True
     hang_timeout_s = 10.0
 
@@ -141,7 +143,7 @@ def test_a_broken_bank_fails_its_check(bank: type[broken.Plain], check: str) -> 
 @pytest.mark.parametrize("check", sorted({check for _, check in EXPECTED_FAILURES}))
 def test_what_the_broken_banks_are_made_of_is_sound(check: str) -> None:
     """Else a check would fail for a reason that is not the broken promise."""
-    for error in failures(Suite(broken.Plain), check):
+    for error in failures(Suite(reading(broken.Plain)), check):
         raise AssertionError(f"{check} fails on Plain") from error
 
 

@@ -6,14 +6,12 @@ import pytest
 
 from payments_core.accounts.verification.port import KycFinding, KycProvider
 from payments_core.conformance.kyc import KycConformance
-from payments_core.conformance.notice_checks import Report
 from tests.broken_adapters import broken_kyc as broken
+from tests.broken_adapters.broken_readers import BROKEN_READERS, ReportingSuite
 from tests.broken_adapters.failing_checks import checks_of, failures
-from tests.service.notices.office import NOW_S, new_id, notice
+from tests.service.notices.office import Office
 
-DAY_S = 86_400
-
-EXPECTED_FAILURES: tuple[tuple[type[broken.Plain], str], ...] = (
+EXPECTED_FAILURES: tuple[tuple[type[Office], str], ...] = (
     (broken.HasNoUrl, "a_case_has_a_reference_and_a_url"),
     (broken.OpensACaseForEachCall, "a_key_opens_one_case"),
     (broken.OpensACaseForEachReturnUrl, "another_return_url_opens_no_other_case"),
@@ -27,23 +25,14 @@ EXPECTED_FAILURES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.StartsAgainAfterADecision, "a_start_after_the_decision_changes_nothing"),
     (broken.RejectsTheUnknown, "a_case_of_nobody_is_not_rejected"),
     (broken.RaisesTimeouts, "a_provider_that_is_down_is_unavailable"),
-    (broken.HasAPathForAName, "the_door_has_a_name"),
-    (broken.NamesNoCase, "a_notice_names_its_case"),
-    (broken.CountsItsNotices, "a_repeat_has_the_same_id"),
-    (broken.NamesNoticesByTheirCase, "each_notice_has_its_own_id"),
-    (broken.SignsTheTimeAlone, "a_changed_body_is_refused"),
-    (broken.TrustsWhatIsUnsigned, "what_is_not_signed_is_refused"),
-    (broken.RepeatsTheBody, "a_refusal_does_not_repeat_the_body"),
-    (broken.ReadsBeforeItVerifies, "what_nobody_sends_is_refused"),
-    (broken.AcceptsYesterday, "a_late_notice_is_refused"),
+    *BROKEN_READERS,
 )
 
 
-class Suite(KycConformance):
-    can_decide = can_count_cases = can_report = can_report_late = True
-    can_fail = can_lose_answers = True
+class Suite(ReportingSuite, KycConformance):
+    can_decide = can_count_cases = can_fail = can_lose_answers = True
 
-    def __init__(self, kind: type[broken.Plain]) -> None:
+    def __init__(self, kind: type[Office]) -> None:
         self.office = kind()
 
     def open(self) -> KycProvider:
@@ -54,12 +43,6 @@ class Suite(KycConformance):
 
     def count_cases(self) -> int:
         return len(self.office.findings)
-
-    def report(self, reference: str) -> Report:
-        return notice((new_id(), reference))
-
-    def late_report(self, reference: str) -> Report:
-        return notice((new_id(), reference), at_s=NOW_S - DAY_S)
 
     def lose_next_answer(self) -> None:
         self.office.loses_next_answer = True
@@ -72,7 +55,7 @@ class Suite(KycConformance):
 
 
 @pytest.mark.parametrize(("kind", "check"), EXPECTED_FAILURES)
-def test_a_broken_provider_fails_its_check(kind: type[broken.Plain], check: str) -> None:
+def test_a_broken_provider_fails_its_check(kind: type[Office], check: str) -> None:
     assert list(failures(Suite(kind), check)), f"{check} passes on {kind.__name__}"
 
 

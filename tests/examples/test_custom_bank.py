@@ -1,56 +1,39 @@
-"""The bank adapter of the examples, held to what the simulated bank is held to."""
+"""The bank adapter of the examples, held to the suites against its bank."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from examples import custom_bank
+from examples.custom_bank.adapter import open_url
+from examples.custom_bank.test_bank import TestExampleBank as TestExampleBank
+from examples.custom_bank.test_bank import TestExampleFunding as TestExampleFunding
+from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
-from payments_core.conformance.bank import BankConformance
+from payments_core.notices.port import ReadsNotices
+from payments_core.plain_calls import port_members
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-bank-adapter.md"
+ADAPTER = Path(__file__).parents[2] / "examples" / "custom_bank" / "adapter.py"
 
 
-class TestFileBank(BankConformance):
-    can_return = True
-
-    @pytest.fixture(autouse=True)
-    def _place(self, tmp_path: Path) -> None:
-        self.path = tmp_path / "bank.db"
-
-    def open(self) -> Bank:
-        return self.bank()
-
-    def bank(self) -> custom_bank.FileBank:
-        return custom_bank.open_url(f"filebank://{self.path}")
-
-    def approve_capability(self, key: str) -> None:
-        self.bank().approve("capability", key)
-
-    def approve_account(self, key: str) -> None:
-        self.bank().approve("account", key)
-
-    def settle(self, key: str) -> None:
-        self.bank().move(key, "settled")
-
-    def return_payout(self, key: str, code: str) -> None:
-        self.bank().move(key, "returned", code)
-
-    def count_payouts(self, keys: Sequence[str]) -> int:
-        with closing(sqlite3.connect(self.path)) as rows:
-            marks = ", ".join("?" * len(keys))
-            found = rows.execute(f"SELECT count(*) FROM payouts WHERE key IN ({marks})", keys)
-            return int(found.fetchone()[0])
+@pytest.mark.parametrize(
+    "url", ["example:", "example+http://h.example", "example+ftp://k:s@h.example", "x+http://k@h"]
+)
+def test_a_url_without_what_is_needed_is_refused_without_its_text(url: str) -> None:
+    with pytest.raises(ValueError, match="the URL") as refused:
+        open_url(url)
+    assert "k:s" not in str(refused.value)
 
 
-def test_the_program_shows_a_payouts_life(capsys: pytest.CaptureFixture[str]) -> None:
-    custom_bank.main()
-    assert capsys.readouterr().out == "submitted\n['settled', 'returned']\nreturned R03\n"
+def test_the_page_names_every_method_of_the_ports() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    ports = (Bank, FundingBank, ReadsNotices)
+    members = {name for port in ports for name in port_members(port)}
+    assert [name for name in sorted(members) if f"`{name}" not in text] == []
 
 
-def test_a_url_without_a_path_is_refused() -> None:
-    with pytest.raises(ValueError, match="path"):
-        custom_bank.open_url("filebank:")
+def test_the_adapter_is_short() -> None:
+    lines = ADAPTER.read_text(encoding="utf-8").splitlines()
+    assert len([line for line in lines if line.strip()]) < 150

@@ -21,7 +21,7 @@ from payments_core.accounts.bank_accounts.fields import (
 )
 from payments_core.accounts.bank_accounts.record import NUMBER_SEAL, BankAccount
 from payments_core.accounts.capabilities.eligibility import load_eligibility, lock_capability
-from payments_core.accounts.capabilities.jobs import next_review_at
+from payments_core.accounts.capabilities.jobs import look_job, next_review_at
 from payments_core.accounts.capabilities.operations import find_activation_id, lock_active_account
 from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.accounts.queries import list_for_account
@@ -47,12 +47,15 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import ValidationFailed
 from payments_core.evolve import evolve
+from payments_core.notices.owners import Routed, bring_looks_forward
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Page, Position, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import PageLimit
 
 REVIEW_BANK_ACCOUNT = "bank_accounts.review"
+LOOK_AT_BANK_ACCOUNT = "bank_accounts.look"
 PAYOUT: BankCapability = "us_bank_payout"
 
 
@@ -83,6 +86,7 @@ class BankAccounts:
     """Adds bank accounts to accounts, and lists them."""
 
     def __init__(self, ports: Ports, banks: Mapping[str, Bank]) -> None:
+        self._ports = ports
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
@@ -170,6 +174,26 @@ class BankAccounts:
 
     def review(self, claimed: ClaimedJob) -> None:
         """The job of a bank account: give it to the bank, and check until the bank has decided."""
+        self._review(claimed, is_hint=False)
+
+    def look(self, claimed: ClaimedJob) -> None:
+        """The job for a notice of the bank: check once. The bank account's own job continues."""
+        self._review(claimed, is_hint=True)
+
+    def bring_forward(self, mode: str, reference: str) -> Routed:
+        """Look at the bank account of a key now. See NoticeOwner."""
+
+        def new_job(partition: str, bank_account: BankAccount) -> Job | None:
+            if bank_account.status != "pending":
+                return None
+            now = self._clock.now()
+            return look_job(mode, LOOK_AT_BANK_ACCOUNT, partition, bank_account.id, now)
+
+        return bring_looks_forward(
+            self._ports, mode, BankAccount, "by_bank_key", reference, new_job
+        )
+
+    def _review(self, claimed: ClaimedJob, *, is_hint: bool) -> None:
         authority = WorkerAuthority.of(claimed)
         bank = self._banks.get(authority.mode)
         bank_account = self._storage.read(
@@ -186,11 +210,12 @@ class BankAccounts:
         if review is None:
             self._committer.finish(claimed, back_off(claimed.job, now, "bank"))
             return
-        self._committer.commit(
-            authority,
-            lambda tx, id_sequence: _decide_review(tx, claimed.job.subject, review, now=now),
-            claimed=claimed,
-        )
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            decided = _decide_review(tx, claimed.job.subject, review, now=now)
+            return evolve(decided, next_run_at=None) if is_hint else decided
+
+        self._committer.commit(authority, decide, claimed=claimed)
 
     def _ask(self, bank: Bank, bank_account: BankAccount) -> BankReview:
         """The bank's review, giving the account to the bank if it never was."""

@@ -11,7 +11,7 @@ from payments_core.banks.port import BankAccountType, PostalAddress
 from payments_core.banks.return_codes import HolderType
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, instant_view
-from payments_core.storage.records import Collection, Index, Record
+from payments_core.storage.records import Collection, Index, Lookup, Record
 
 BankAccountStatus = Literal["pending", "active", "rejected", "disabled"]
 
@@ -30,8 +30,9 @@ class BankAccount(Record):
 
     collection: ClassVar[Collection] = Collection(
         "bank_accounts",
-        columns={"account_id": str, "created_at": int},
+        columns={"account_id": str, "created_at": int, "bank_key": str},
         indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
+        lookups=(Lookup("by_bank_key", ("bank_key",)),),
         schema=2,
     )
 
@@ -55,3 +56,8 @@ class BankAccount(Record):
 
     created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
     updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
+
+    @property
+    def bank_key(self) -> str:
+        """The key under which the bank was given the account."""
+        return self.id

@@ -11,7 +11,12 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.accounts.capabilities import lifecycle
-from payments_core.accounts.capabilities.jobs import next_review_at, review_job
+from payments_core.accounts.capabilities.jobs import (
+    LOOK_AT_CAPABILITIES,
+    look_job,
+    next_review_at,
+    review_job,
+)
 from payments_core.accounts.capabilities.record import (
     CAPABILITIES,
     PRODUCT_OF_CAPABILITY,
@@ -40,7 +45,9 @@ from payments_core.errors import (
     ResourceConflict,
 )
 from payments_core.evolve import evolve
+from payments_core.notices.owners import Routed, bring_looks_forward
 from payments_core.storage.documents import UnreadableDocument
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
@@ -74,6 +81,7 @@ class Capabilities:
         banks: Mapping[str, Bank],
         funding_banks: Mapping[str, FundingBank],
     ) -> None:
+        self._ports = ports
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
@@ -158,6 +166,24 @@ class Capabilities:
 
         It ends when nothing is in progress: an account that is verified later gets another one.
         """
+        self._review(claimed, is_hint=False)
+
+    def look(self, claimed: ClaimedJob) -> None:
+        """The job for a notice of the bank: check once. The account's own job continues."""
+        self._review(claimed, is_hint=True)
+
+    def bring_forward(self, mode: str, reference: str) -> Routed:
+        """Look at the capability of a request's key now. See NoticeOwner."""
+
+        def new_job(partition: str, activation: CapabilityActivation) -> Job:
+            now, subject = self._clock.now(), activation.account_id
+            return look_job(mode, LOOK_AT_CAPABILITIES, partition, subject, now)
+
+        return bring_looks_forward(
+            self._ports, mode, CapabilityActivation, "by_request_key", reference, new_job
+        )
+
+    def _review(self, claimed: ClaimedJob, *, is_hint: bool) -> None:
         authority = WorkerAuthority.of(claimed)
         bank, account_id = self._banks.get(authority.mode), claimed.job.subject
         account, activations = self._storage.read(
@@ -181,11 +207,12 @@ class Capabilities:
             self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
             return
         now = self._clock.now()
-        self._committer.commit(
-            authority,
-            lambda tx, id_sequence: _decide_reviews(tx, account_id, reviews, now=now),
-            claimed=claimed,
-        )
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            decided = _decide_reviews(tx, account_id, reviews, now=now)
+            return evolve(decided, next_run_at=None) if is_hint else decided
+
+        self._committer.commit(authority, decide, claimed=claimed)
 
     def _offered_in(self, mode: str) -> tuple[BankCapability, ...]:
         """The capabilities that the bank of a mode offers; it reviews them all."""

@@ -10,7 +10,7 @@ import attrs
 from payments_core.banks.reviews import BankCapability
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, instant_view
-from payments_core.storage.records import Collection, Index, Record, Unique
+from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 
 CapabilityStatus = Literal[
     "inactive", "action_required", "pending", "active", "rejected", "suspended"
@@ -35,9 +35,10 @@ class CapabilityActivation(Record):
 
     collection: ClassVar[Collection] = Collection(
         "capability_activations",
-        columns={"account_id": str, "capability": str, "created_at": int},
+        columns={"account_id": str, "capability": str, "created_at": int, "request_key": str},
         indexes=(Index("by_account", key=("account_id",), order=("created_at",)),),
         uniques=(Unique("capability", ("account_id", "capability")),),
+        lookups=(Lookup("by_request_key", ("request_key",)),),
         schema=2,
     )
 

@@ -18,15 +18,12 @@ from payments_core.chains.backoff import back_off
 from payments_core.clock import HOUR, MINUTE, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
-from payments_core.engine.jobs.bringing_forward import bring_forward
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.ports import Ports
 from payments_core.errors import InvalidState
-from payments_core.notices.owners import Routed
+from payments_core.notices.owners import Routed, bring_looks_forward
 from payments_core.storage.jobs import Job
-from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import ClaimedJob, Transaction
-from payments_core.tenants.modes import is_of_mode
 
 LOOK_AT_VERIFICATION = "verifications.look"
 LOOK_QUEUE = Queue("looks", lane_concurrency=4, failure_blocks_lane=False, threads=1)
@@ -60,6 +57,7 @@ class VerificationLooks:
     """Looks at verifications. `providers` has the KYC provider of each mode."""
 
     def __init__(self, ports: Ports, providers: Mapping[str, KycProvider]) -> None:
+        self._ports = ports
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
@@ -107,26 +105,12 @@ class VerificationLooks:
 
     def bring_forward(self, mode: str, reference: str) -> Routed:
         """Look at the verification of a provider's case now. See NoticeOwner."""
-        found, damaged = locate_with_damaged(
-            self._storage, Verification, "by_reference", [(reference,)]
+
+        def new_job(partition: str, verification: Verification) -> Job | None:
+            if verification.status != "pending":
+                return None
+            return look_job(mode, partition, verification, self._clock.now())
+
+        return bring_looks_forward(
+            self._ports, mode, Verification, "by_reference", reference, new_job
         )
-        ours = [one for one in found if is_of_mode(self._storage, one.partition, mode)]
-        if not ours:
-            return "unreadable" if damaged else "unknown"
-        results = [
-            self._bring_one_forward(mode, one.partition, one.record)
-            for one in ours
-            if one.record.status == "pending"
-        ]
-        return "busy" if "busy" in results else "done"
-
-    def _bring_one_forward(self, mode: str, partition: str, verification: Verification) -> Routed:
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Routed]:
-            now = self._clock.now()
-            decided = bring_forward(tx, look_job(mode, partition, verification, now), now)
-            if decided is None:
-                return Decision("busy")
-            done: Decision[Routed] = Decision("done")
-            return done.merge(decided)
-
-        return self._committer.commit(WorkerAuthority(partition, mode), decide)

@@ -27,6 +27,9 @@ With pytest, a few lines make it run::
         def count_payouts(self, keys):
             return self.sandbox.count(keys)
 
+A bank that reports by webhook declares `can_report`, and its class has the hooks of
+`payments_core.conformance.notice_checks`.
+
 A bank that receives transfers for accounts passes `FundingConformance` too (`funding.py`).
 
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
@@ -41,11 +44,18 @@ from payments_core.conformance.bank.outcomes import OutcomeChecks
 from payments_core.conformance.bank.refusals import RefusalChecks
 from payments_core.conformance.bank.reviews import ReviewChecks
 from payments_core.conformance.bank.submitting import SubmittingChecks
+from payments_core.conformance.bank.webhooks import WebhookChecks
 
 __all__ = ["BankConformance", "FundingConformance", "Harness"]
 
 
 class BankConformance(
-    ReviewChecks, SubmittingChecks, RefusalChecks, OutcomeChecks, NoticeChecks, ConcurrencyChecks
+    ReviewChecks,
+    SubmittingChecks,
+    RefusalChecks,
+    OutcomeChecks,
+    NoticeChecks,
+    ConcurrencyChecks,
+    WebhookChecks,
 ):
     """Every check of the bank port; override the hooks and declare what the adapter can do."""

@@ -30,18 +30,18 @@ class RefusalChecks(Harness):
     def test_an_order_that_the_rails_cannot_carry_is_refused(self) -> None:
         bank, order = self.open(), self.new_order()
         for name, bad in self._bad_orders(order).items():
-            self._require_refused(bank, bad, name)
+            self._require_order_refused(bank, bad, name)
 
     def test_a_refused_order_leaves_no_payout(self) -> None:
         bank = self.open()
         for bad in self._bad_orders(self.new_order()).values():
-            self._require_refused(bank, bad, "a bad order")
+            self._require_order_refused(bank, bad, "a bad order")
             assert bank.find_payout(bad.key) is None, "a refused order must leave no payout"
         assert self.count_payouts([bad.key]) == 0, "the bank's books must have no payout"
 
     def test_the_key_of_a_refused_order_can_be_used(self) -> None:
         bank, order = self.open(), self.new_order()
-        self._require_refused(bank, evolve(order, amount_cents=0), "an amount of zero")
+        self._require_order_refused(bank, evolve(order, amount_cents=0), "an amount of zero")
         made = bank.submit(order)
         assert made.amount_cents == order.amount_cents, "the refused order must not count"
 
@@ -59,7 +59,7 @@ class RefusalChecks(Harness):
             "an account number must not be in answers, notices and errors"
         )
 
-    def _require_refused(self, bank: Bank, order: PayoutOrder, what: str) -> None:
+    def _require_order_refused(self, bank: Bank, order: PayoutOrder, what: str) -> None:
         try:
             bank.submit(order)
         except BankRefused as error:

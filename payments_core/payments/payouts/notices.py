@@ -10,6 +10,7 @@ from payments_core.banks.notice_reader import NoticeJob, NoticesPage, store_jobs
 from payments_core.banks.port import MAX_NOTICES, Bank, BankNotice
 from payments_core.clock import HOUR
 from payments_core.engine.ports import Ports
+from payments_core.notices.owners import Routed
 from payments_core.payments.payouts.jobs import LOOK_AT_PAYOUT
 from payments_core.payments.record import parse_payout_key
 from payments_core.plain_calls import call_plainly
@@ -55,6 +56,16 @@ class PayoutNotices:
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
         """Acknowledge these notices at the bank."""
         call_plainly("acknowledge", self._bank.acknowledge, notice_ids)
+
+    def bring_forward(self, mode: str, reference: str) -> Routed:
+        """Look at the payout of a key now. See NoticeOwner."""
+        parsed = parse_payout_key(reference)
+        if parsed is None or self._find_mode(parsed[0]) != mode:
+            return "unknown"
+        job = self._new_job(parsed[0], reference)
+        jobs = {parsed[0]: {job.id: (job, [reference])}}
+        stored, _ = store_jobs(self._committer, self._clock, mode, jobs)
+        return "done" if stored else "busy"
 
     def _jobs_of(
         self, notices: Sequence[BankNotice]
