@@ -31,5 +31,5 @@ def list_methods(page: CheckoutPage, language: Language) -> tuple[MethodPart, ..
     return tuple(
         MethodPart(name=name, title=language.translate(title))
         for name, title in titles.items()
-        if name in page.payment.allowed_methods and METHODS[name].is_active
+        if name in page.payment.allowed_methods and METHODS[name].provider is None
     )
