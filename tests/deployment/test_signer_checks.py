@@ -135,3 +135,6 @@ def test_the_operator_lists_the_addresses_to_fund(tmp_path: Path) -> None:
     }
     assert deployed.admin("signers", "check") == [expected]
     assert deployed.admin("signers", "check", "shop") == [expected]
+    address = signer.address("cctp_router")
+    [router] = deployed.admin("signers", "check", "cctp_router")
+    assert (router["state"], router["address"]) == ("sound", address)

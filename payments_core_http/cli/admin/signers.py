@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from payments_core.chains.loader import SignerCheck
+from payments_core.routers.cctp.line import KEY_NAME as ROUTER_KEY
 from payments_core.service import PaymentsService
 from payments_core_http.cli.admin.service_command import (
     CommandResult,
@@ -32,8 +33,11 @@ def check(
 
     Each address needs the chain's native coin, and the admin must allow it as the operator. The
     exit code is 1 if a key is missing, a key service does not answer, or a signature is wrong.
+    `cctp_router` in place of an environment is the key of the router `cctp:`, which needs coin only.
     """
-    only = None if environment is None else find_environment(service, mode, environment).id
+    only = environment
+    if environment not in (None, ROUTER_KEY):
+        only = find_environment(service, mode, environment).id
     checks = list(list_signer_checks(service, mode, only=only))
     result = [_render_check(one) for one in checks]
     failed = any(is_fault(one) for one in checks)
