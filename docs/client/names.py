@@ -101,6 +101,7 @@ RESOURCES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "triggerSandboxEvent": "trigger_event",
             "failSandboxDependency": "fail_dependency",
             "decideSandboxPayout": "decide_payout",
+            "decideSandboxOrder": "decide_order",
             "reorgSandboxChain": "reorg_chain",
             "runSandboxWork": "run",
             "makeSandboxTransfer": "transfer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from payments_core.engine.ports import Ports
-from payments_core.errors import CapabilityNotActive, NotFound
+from payments_core.errors import CapabilityNotActive, InvalidState, NotFound
 from payments_core.hosted_onramps.simulated.onramp import SimulatedOnramp
 from payments_core.hosted_onramps.simulated.records import Outcome
 from payments_core.payments.options.offer import Offer
@@ -26,14 +26,15 @@ class SandboxOrders:
         if self._onramp is None:
             raise CapabilityNotActive("the simulated on-ramp")
 
-        def load(snapshot: Snapshot) -> Offer | None:
+        def load(snapshot: Snapshot) -> tuple[PaymentOption, Offer | None]:
             option = snapshot.get(PaymentOption, option_id)
-            if option is None or option.offer_id is None:
-                return None
-            return snapshot.get(Offer, option.offer_id)
+            if option is None:
+                raise NotFound("payment option")
+            offer_id = option.offer_id
+            return option, None if offer_id is None else snapshot.get(Offer, offer_id)
 
-        offer = self._storage.read(partition, load)
+        option, offer = self._storage.read(partition, load)
         if offer is None or offer.reference is None:
-            raise NotFound("payment option")
+            raise InvalidState("payment option", option.status, outcome)
         self._onramp.order(offer.reference, outcome)
         return offer

@@ -26,9 +26,9 @@ from payments_core_http.client.flows import (
 )
 from payments_core_http.client.responses import (
     CheckoutState,
-    DirectOption,
     FundedOption,
     Methods,
+    PublicOption,
     PublicPayment,
 )
 from payments_core_http.client.retries import Retries
@@ -234,7 +234,7 @@ class AsyncCheckout:
         asset_symbol: str | None = None,
         payer_address: str | None = None,
         idempotency_key: str | None = None,
-    ) -> DirectOption:
+    ) -> PublicOption:
         """Choose to pay by a transfer from any wallet; `execution` says what to send where."""
         created = await self.client.options.create(
             self.payment_id,
@@ -245,9 +245,44 @@ class AsyncCheckout:
             payer_address=payer_address,
             idempotency_key=step_key(idempotency_key, "option"),
         )
+        return await self._select(created.option.id, idempotency_key)
+
+    async def choose_route(
+        self,
+        *,
+        chain_id: int,
+        asset_symbol: str,
+        refund_address: str,
+        idempotency_key: str | None = None,
+    ) -> PublicOption:
+        """Choose to pay with another token or on another chain, through a router; `execution` says
+        what to send where until `quote_expires_at`. What cannot be delivered goes back to
+        `refund_address`, the payer's own on that chain."""
+        created = await self.client.options.create(
+            self.payment_id,
+            client_secret=self.client_secret,
+            provider_code="routing",
+            chain_id=chain_id,
+            asset_symbol=asset_symbol,
+            refund_address=refund_address,
+            idempotency_key=step_key(idempotency_key, "option"),
+        )
+        return await self._select(created.option.id, idempotency_key)
+
+    async def choose_onramp(self, *, idempotency_key: str | None = None) -> PublicOption:
+        """Choose to pay by card or bank at a provider; `execution` has its page and the price."""
+        created = await self.client.options.create(
+            self.payment_id,
+            client_secret=self.client_secret,
+            provider_code="hosted_onramp",
+            idempotency_key=step_key(idempotency_key, "option"),
+        )
+        return await self._select(created.option.id, idempotency_key)
+
+    async def _select(self, option_id: str, idempotency_key: str | None) -> PublicOption:
         selected = await self.client.options.select(
             self.payment_id,
-            created.option.id,
+            option_id,
             client_secret=self.client_secret,
             idempotency_key=step_key(idempotency_key, "select"),
         )

@@ -25,9 +25,9 @@ from payments_core_http.client.resources import (
 )
 from payments_core_http.client.responses import (
     CheckoutState,
-    DirectOption,
     FundedOption,
     Methods,
+    PublicOption,
     PublicPayment,
 )
 from payments_core_http.client.retries import Retries
@@ -245,7 +245,7 @@ class Checkout:
         asset_symbol: str | None = None,
         payer_address: str | None = None,
         idempotency_key: str | None = None,
-    ) -> DirectOption:
+    ) -> PublicOption:
         """Choose to pay by a transfer from any wallet; `execution` says what to send where."""
         created = self.client.options.create(
             self.payment_id,
@@ -256,12 +256,48 @@ class Checkout:
             payer_address=payer_address,
             idempotency_key=step_key(idempotency_key, "option"),
         )
-        return self.client.options.select(
+        return self._select(created.option.id, idempotency_key)
+
+    def choose_route(
+        self,
+        *,
+        chain_id: int,
+        asset_symbol: str,
+        refund_address: str,
+        idempotency_key: str | None = None,
+    ) -> PublicOption:
+        """Choose to pay with another token or on another chain, through a router; `execution` says
+        what to send where until `quote_expires_at`. What cannot be delivered goes back to
+        `refund_address`, the payer's own on that chain."""
+        created = self.client.options.create(
             self.payment_id,
-            created.option.id,
+            client_secret=self.client_secret,
+            provider_code="routing",
+            chain_id=chain_id,
+            asset_symbol=asset_symbol,
+            refund_address=refund_address,
+            idempotency_key=step_key(idempotency_key, "option"),
+        )
+        return self._select(created.option.id, idempotency_key)
+
+    def choose_onramp(self, *, idempotency_key: str | None = None) -> PublicOption:
+        """Choose to pay by card or bank at a provider; `execution` has its page and the price."""
+        created = self.client.options.create(
+            self.payment_id,
+            client_secret=self.client_secret,
+            provider_code="hosted_onramp",
+            idempotency_key=step_key(idempotency_key, "option"),
+        )
+        return self._select(created.option.id, idempotency_key)
+
+    def _select(self, option_id: str, idempotency_key: str | None) -> PublicOption:
+        selected = self.client.options.select(
+            self.payment_id,
+            option_id,
             client_secret=self.client_secret,
             idempotency_key=step_key(idempotency_key, "select"),
-        ).option
+        )
+        return selected.option
 
     def wait(self, *, timeout_s: float = 300.0, poll_s: float = 2.0) -> CheckoutState:
         """The state once the Payment waits for nothing more, or the state after `timeout_s`."""

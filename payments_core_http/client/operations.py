@@ -58,13 +58,13 @@ from payments_core_http.client.responses import (
     CreatedPayment,
     CreatedPublicPayment,
     CreatedRefund,
+    DecidedOrder,
     DecidedPayout,
     Deliveries,
     Delivery,
     Deposit,
     DepositAddress,
     DepositInstructions,
-    DirectPaymentOption,
     Endpoint,
     Endpoints,
     EndpointWithHealth,
@@ -94,6 +94,7 @@ from payments_core_http.client.responses import (
     Policy,
     PreferencesResponse,
     PublicPayment,
+    PublicPaymentOption,
     QuotedAddressResponse,
     QuoteResponse,
     Ran,
@@ -1966,7 +1967,7 @@ def sandbox_trigger_event(
 
 def sandbox_fail_dependency(
     *,
-    dependency: Literal["chain", "kyc", "bank", "router", "screening"],
+    dependency: Literal["chain", "kyc", "bank", "router", "onramp", "screening"],
     operation: str | UnsetType | None = UNSET,
     times: int | UnsetType | None = UNSET,
     chain_id: int | UnsetType | None = UNSET,
@@ -2015,6 +2016,32 @@ def sandbox_decide_payout(
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
         body=given({"outcome": outcome, "code": code}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_decide_order(
+    option_id: str,
+    *,
+    outcome: Literal["pay", "pay_short", "pay_twice", "fail", "return"],
+    idempotency_key: str | None = None,
+) -> Call[DecidedOrder]:
+    """Play the buyer at the simulated on-ramp. Needs a standard key. What the buyer at the
+    simulated on-ramp does, or the on-ramp itself. The buyer pays the price, half of it or
+    two times, or does not pay (`fail`); with `return` the on-ramp gives the money back.
+    After the order's expiry it is late.
+
+    `outcome`: What happens.
+    """
+    return Call(
+        operation="decideSandboxOrder",
+        method="POST",
+        path="/v2/sandbox/onramp-orders/{optionId}",
+        response=DecidedOrder,
+        credential="app_secret",
+        path_arguments={"optionId": option_id},
+        body=given({"outcome": outcome}),
         takes_key=True,
         idempotency_key=idempotency_key,
     )
@@ -2979,7 +3006,7 @@ def public_payments_create(
 
 
 def public_payments_read(payment_id: str, *, client_secret: str) -> Call[PublicPayment]:
-    """Read the Payment, with its direct options."""
+    """Read the Payment, with its options without an account."""
     return Call(
         operation="readPublicPayment",
         method="GET",
@@ -3025,21 +3052,26 @@ def public_options_create(
     chain_id: int | UnsetType | None = UNSET,
     asset_symbol: str | UnsetType | None = UNSET,
     payer_address: str | UnsetType | None = UNSET,
+    refund_address: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
-) -> Call[DirectPaymentOption]:
+) -> Call[PublicPaymentOption]:
     """Offer a way to pay without an account; it is not selected yet. A way to pay without an
-    account; `payerAddress` is the wallet that will send.
+    account. `payerAddress` is the wallet that will send, for `direct`. For `routing`,
+    `chainId` and `assetSymbol` name what the payer sends, and `refundAddress` is the
+    payer's address on that chain, which gets what cannot be delivered; all three are
+    required. `hosted_onramp` takes none of these.
 
     `provider_code`: The method: `vault`, `direct`, `routing` or `hosted_onramp`.
     `chain_id`: The number of the chain, such as 8453 for Base.
     `asset_symbol`: The asset's symbol, such as `USDC`.
     `payer_address`: The address that the payer says it pays from; null without one.
+    `refund_address`: Where a router returns what it cannot deliver.
     """
     return Call(
         operation="createPublicOption",
         method="POST",
         path="/v2/public/payments/{paymentId}/options",
-        response=DirectPaymentOption,
+        response=PublicPaymentOption,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id},
@@ -3049,6 +3081,7 @@ def public_options_create(
                 "chainId": chain_id,
                 "assetSymbol": asset_symbol,
                 "payerAddress": payer_address,
+                "refundAddress": refund_address,
             }
         ),
         takes_key=True,
@@ -3058,13 +3091,13 @@ def public_options_create(
 
 def public_options_read(
     payment_id: str, option_id: str, *, client_secret: str
-) -> Call[DirectPaymentOption]:
+) -> Call[PublicPaymentOption]:
     """Read an option: where to send what, and what arrived."""
     return Call(
         operation="readPublicOption",
         method="GET",
         path="/v2/public/payments/{paymentId}/options/{optionId}",
-        response=DirectPaymentOption,
+        response=PublicPaymentOption,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id, "optionId": option_id},
@@ -3073,13 +3106,13 @@ def public_options_read(
 
 def public_options_select(
     payment_id: str, option_id: str, *, client_secret: str, idempotency_key: str | None = None
-) -> Call[DirectPaymentOption]:
+) -> Call[PublicPaymentOption]:
     """Select the option to pay by; the previous option is superseded."""
     return Call(
         operation="selectPublicOption",
         method="POST",
         path="/v2/public/payments/{paymentId}/options/{optionId}/select",
-        response=DirectPaymentOption,
+        response=PublicPaymentOption,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id, "optionId": option_id},
@@ -3090,13 +3123,13 @@ def public_options_select(
 
 def public_options_refresh(
     payment_id: str, option_id: str, *, client_secret: str, idempotency_key: str | None = None
-) -> Call[DirectPaymentOption]:
-    """Refresh the option for the amount that still remains."""
+) -> Call[PublicPaymentOption]:
+    """Refresh the option: a new quote for the amount that still remains."""
     return Call(
         operation="refreshPublicOption",
         method="POST",
         path="/v2/public/payments/{paymentId}/options/{optionId}/refresh",
-        response=DirectPaymentOption,
+        response=PublicPaymentOption,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id, "optionId": option_id},
@@ -3113,7 +3146,7 @@ def public_options_submit_transaction(
     transaction_hash: str,
     chain_id: int,
     idempotency_key: str | None = None,
-) -> Call[DirectPaymentOption]:
+) -> Call[PublicPaymentOption]:
     """Submit the hash of the transfer to look for; at most five times for one option. A
     transaction that the payer says it has sent; the service checks it.
 
@@ -3124,7 +3157,7 @@ def public_options_submit_transaction(
         operation="submitPublicTransaction",
         method="POST",
         path="/v2/public/payments/{paymentId}/options/{optionId}/submissions",
-        response=DirectPaymentOption,
+        response=PublicPaymentOption,
         credential="none",
         bearer=client_secret,
         path_arguments={"paymentId": payment_id, "optionId": option_id},

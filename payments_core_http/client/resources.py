@@ -169,6 +169,7 @@ class Sandbox(Resource):
     trigger_event: Final = sending(operations.sandbox_trigger_event)
     fail_dependency: Final = sending(operations.sandbox_fail_dependency)
     decide_payout: Final = sending(operations.sandbox_decide_payout)
+    decide_order: Final = sending(operations.sandbox_decide_order)
     reorg_chain: Final = sending(operations.sandbox_reorg_chain)
     run: Final = sending(operations.sandbox_run)
     transfer: Final = sending(operations.sandbox_transfer)

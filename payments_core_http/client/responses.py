@@ -1016,24 +1016,54 @@ class TokenAmount(Response, frozen=True, kw_only=True):
     """The address of the asset's contract on the chain."""
 
 
-class VaultExecutionOrTransferExecution(Response, frozen=True, kw_only=True):
-    """Either `VaultExecution` or `TransferExecution`: fields that the actual form lacks are
-    None.
+class TokenAmountOrTokenAmount(Response, frozen=True, kw_only=True):
+    """Either `TokenAmount` or `TokenAmount`: fields that the actual form lacks are None."""
+
+    amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
+    amount_decimal: str
+    """The amount, as a decimal string in whole units of the asset."""
+    asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
+    decimals: int
+    """How many decimal places the asset has."""
+    chain_id: int
+    """The number of the chain, such as 8453 for Base."""
+    token_address: str
+    """The address of the asset's contract on the chain."""
+
+
+class VaultExecution(Response, frozen=True, kw_only=True):
+    """What the payer can do now: authorize this transfer, once, with this action."""
+
+    type: Known[Literal["vault_authorization"]]
+    """Its kind."""
+    action_id: str
+    """The one-time action that authorizes this transfer."""
+    expires_at: datetime
+    """When the action expires."""
+
+
+class TransferExecutionOrRedirectExecution(Response, frozen=True, kw_only=True):
+    """Either `TransferExecution` or `RedirectExecution`: fields that the actual form lacks
+    are None.
     """
 
-    type: Known[Literal["vault_authorization", "transfer"]]
-    action_id: str | None = None
-    """The one-time action that authorizes this transfer."""
-    expires_at: datetime | None = None
-    """When the action expires."""
+    type: Known[Literal["transfer", "redirect"]]
     chain_id: int | None = None
     """The number of the chain, such as 8453 for Base."""
     token_address: str | None = None
     """The address of the asset's contract on the chain."""
     to: str | None = None
-    """The escrow's address."""
+    """The escrow's or the router's address."""
     amount_atomic: str | None = None
     """How much to send, in the smallest unit."""
+    url: str | None = None
+    """The provider's page for this payer only."""
+    price: str | None = None
+    """What the payer pays in all, as a decimal string."""
+    currency: str | None = None
+    """The currency of the price (ISO 4217)."""
 
 
 class Receipt(Response, frozen=True, kw_only=True):
@@ -1091,16 +1121,38 @@ class Receipt(Response, frozen=True, kw_only=True):
     """The newest transfer that sends its misdirected funds back; absent without one."""
 
 
-class OptionOrDirectOption(Response, frozen=True, kw_only=True):
-    """Either `Option` or `DirectOption`: fields that the actual form lacks are None."""
+class Offer(Response, frozen=True, kw_only=True):
+    """What the provider of an option says about its newest offer. The receipts show whether
+    anything arrived.
+    """
+
+    status: Known[Literal["asked", "refused", "waiting", "paid", "delivered", "returned", "failed"]]
+    """What the provider says: it may still say that it was paid after it has delivered."""
+    payment_transaction_hash: str | None
+    """The payer's transfer to a router; null until the router has seen it."""
+    transaction_hash: str | None
+    """The transfer to the escrow, or back to the payer's `refundAddress`; null until there
+is one.
+"""
+    amount_atomic: str | None
+    """The amount in the newest transfer, in the smallest unit of its asset."""
+
+
+class OptionOrPublicOption(Response, frozen=True, kw_only=True):
+    """Either `Option` or `PublicOption`: fields that the actual form lacks are None."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
-    provider_code: Known[Literal["vault", "direct"]]
-    payment_method_type: Known[Literal["account_balance", "wallet"]]
-    payment_method_id: Known[Literal["vault.service", "direct.transfer"]]
-    type: Known[Literal["account_balance", "wallet"]]
-    display_name: Known[Literal["Pay with Service Vault", "Pay from any wallet"]]
+    provider_code: Known[Literal["vault"]]
+    """The method: `vault`, `direct`, `routing` or `hosted_onramp`."""
+    payment_method_type: Known[Literal["account_balance"]]
+    """The kind of method."""
+    payment_method_id: Known[Literal["vault.service"]]
+    """The method by its provider's name."""
+    type: Known[Literal["account_balance"]]
+    """Its kind."""
+    display_name: Known[Literal["Pay with Service Vault"]]
+    """The text to show to a payer."""
     status: Known[
         Literal["cancelled", "creating", "expired", "failed", "pending", "processing", "succeeded"]
     ]
@@ -1125,9 +1177,8 @@ class OptionOrDirectOption(Response, frozen=True, kw_only=True):
     """What the payer pays."""
     recipient_amount: TokenAmount
     """The amount for the recipient."""
-    provider_fee: TokenAmount
-    """What the method's provider charges."""
-    execution: VaultExecutionOrTransferExecution | None
+    provider_fee: TokenAmountOrTokenAmount | None
+    execution: VaultExecution | TransferExecutionOrRedirectExecution | None | None
     expires_at: datetime | None
     """When it expires."""
     refreshable: bool
@@ -1144,6 +1195,10 @@ class OptionOrDirectOption(Response, frozen=True, kw_only=True):
     """The transfers that were seen at the escrow."""
     payer_address: str | None = None
     """The address that the payer says it pays from; null without one."""
+    refund_address: str | None = None
+    """Where a router returns what it cannot deliver; null for other methods."""
+    offer: Offer | None = None
+    """What the provider says; null without one."""
     created_at: datetime | None = None
     """When it was created."""
     updated_at: datetime | None = None
@@ -1189,7 +1244,7 @@ class PaymentOptionEntry(Response, frozen=True, kw_only=True):
     metadata.
     """
 
-    option: OptionOrDirectOption
+    option: OptionOrPublicOption
     """The option."""
     funding_operation: FundingOperation | None
     """The transfer from the payer's vault; null for an option without one."""
@@ -2126,6 +2181,17 @@ class DecidedPayout(Response, frozen=True, kw_only=True):
     """What the bank pays; null unless the destination is a bank account."""
 
 
+class DecidedOrder(Response, frozen=True, kw_only=True):
+    """An order at the simulated on-ramp, which pays the escrow some seconds later."""
+
+    payment_id: str
+    """The Payment's id."""
+    option_id: str
+    """The option's id; null without one."""
+    status: Known[Literal["asked", "refused", "waiting", "paid", "delivered", "returned", "failed"]]
+    """What the on-ramp has said about the order; the next look shows more."""
+
+
 class Ran(Response, frozen=True, kw_only=True):
     """How many jobs were run."""
 
@@ -2867,14 +2933,14 @@ class PayingVault(Response, frozen=True, kw_only=True):
     """The address on the chain."""
 
 
-class FundedOptionOrDirectPaymentOption(Response, frozen=True, kw_only=True):
-    """Either `FundedOption` or `DirectPaymentOption`: fields that the actual form lacks are
+class FundedOptionOrPublicPaymentOption(Response, frozen=True, kw_only=True):
+    """Either `FundedOption` or `PublicPaymentOption`: fields that the actual form lacks are
     None.
     """
 
     payment_id: str
     """The Payment's id."""
-    option: OptionOrDirectOption
+    option: OptionOrPublicOption
     funding_operation: FundingOperation | None = None
     """The transfer from the payer's vault; null for an option without one."""
 
@@ -2989,7 +3055,7 @@ class RecipientPayment(Response, frozen=True, kw_only=True):
     """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
     """The option that the payer has selected; null without one."""
-    options: list[FundedOptionOrDirectPaymentOption]
+    options: list[FundedOptionOrPublicPaymentOption]
     """The options by which the payer has begun to pay."""
     receipts: list[Receipt]
     """The transfers that were seen at the escrow."""
@@ -3042,17 +3108,6 @@ class Payee(Response, frozen=True, kw_only=True):
     """Its kind."""
     payment_address: str | None
     """`<username>@<partner id>`; null without a username."""
-
-
-class VaultExecution(Response, frozen=True, kw_only=True):
-    """What the payer can do now: authorize this transfer, once, with this action."""
-
-    type: Known[Literal["vault_authorization"]]
-    """Its kind."""
-    action_id: str
-    """The one-time action that authorizes this transfer."""
-    expires_at: datetime
-    """When the action expires."""
 
 
 class Option(Response, frozen=True, kw_only=True):
@@ -3276,39 +3331,24 @@ class ExchangedLink(Response, frozen=True, kw_only=True):
     """When the link expires."""
 
 
-class TransferExecution(Response, frozen=True, kw_only=True):
-    """What the payer can do now: send to the Payment's escrow the remaining amount that is
-    not already in transit.
-    """
-
-    type: Known[Literal["transfer"]]
-    """Its kind."""
-    chain_id: int
-    """The number of the chain, such as 8453 for Base."""
-    token_address: str
-    """The address of the asset's contract on the chain."""
-    to: str
-    """The escrow's address."""
-    amount_atomic: str
-    """How much to send, in the smallest unit."""
-
-
-class DirectOption(Response, frozen=True, kw_only=True):
-    """A direct option. Without a `selectionStatus` it was never selected; without an
-    `execution` there is nothing to send.
+class PublicOption(Response, frozen=True, kw_only=True):
+    """An option without an account. Without a `selectionStatus` it was never selected;
+    without an `execution` there is nothing to do.
     """
 
     id: str
     """The resource's id; ids are opaque and never change."""
-    provider_code: Known[Literal["direct"]]
+    provider_code: Known[Literal["direct", "routing", "hosted_onramp"]]
     """The method: `vault`, `direct`, `routing` or `hosted_onramp`."""
-    payment_method_type: Known[Literal["wallet"]]
+    payment_method_type: Known[Literal["wallet", "fiat"]]
     """The kind of method."""
-    payment_method_id: Known[Literal["direct.transfer"]]
+    payment_method_id: Known[
+        Literal["direct.transfer", "routing.transfer", "hosted_onramp.redirect"]
+    ]
     """The method by its provider's name."""
-    type: Known[Literal["wallet"]]
+    type: Known[Literal["wallet", "fiat"]]
     """Its kind."""
-    display_name: Known[Literal["Pay from any wallet"]]
+    display_name: Known[Literal["Pay from any wallet", "Pay with any token", "Pay by card or bank"]]
     """The text to show to a payer."""
     status: Known[
         Literal["cancelled", "creating", "expired", "failed", "pending", "processing", "succeeded"]
@@ -3336,12 +3376,16 @@ class DirectOption(Response, frozen=True, kw_only=True):
     """What the payer pays."""
     recipient_amount: TokenAmount
     """The amount for the recipient."""
-    provider_fee: TokenAmount
-    """What the method's provider charges."""
+    provider_fee: TokenAmount | None
+    """What the method's provider charges; null if it is in what the payer pays."""
     payer_address: str | None
     """The address that the payer says it pays from; null without one."""
-    execution: TransferExecution | None
+    refund_address: str | None
+    """Where a router returns what it cannot deliver; null for other methods."""
+    execution: TransferExecutionOrRedirectExecution | None
     """What the payer can do now; null if there is nothing to do."""
+    offer: Offer | None
+    """What the provider says; null without one."""
     expires_at: datetime
     """When its terms expire."""
     refreshable: bool
@@ -3350,10 +3394,12 @@ class DirectOption(Response, frozen=True, kw_only=True):
     """The fee, in the asset's smallest unit."""
     action_expires_at: None
     """When the one-time action expires; null without one."""
-    quote_expires_at: None
-    """When its terms expire; null if they do not expire."""
-    order_expires_at: None
-    """When a provider's order expires; null without one."""
+    quote_expires_at: datetime | None
+    """When the provider's terms expire: do not pay later, but refresh. Null without a
+provider.
+"""
+    order_expires_at: datetime | None
+    """When an on-ramp's order expires; null without one."""
     receipts: list[Receipt]
     """The transfers that were seen at the escrow."""
     created_at: datetime
@@ -3438,7 +3484,7 @@ class CreatedPublicPayment(Response, frozen=True, kw_only=True):
     """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
     """The option that the payer has selected; null without one."""
-    options: list[DirectOption]
+    options: list[PublicOption]
     """The options by which the payer has begun to pay."""
     timeline: list[PublicMoment]
     """Its states in order, each with its time."""
@@ -3473,7 +3519,7 @@ that are older than this field.
 
 
 class PublicPayment(Response, frozen=True, kw_only=True):
-    """A Payment's terms, its direct options, and its timeline."""
+    """A Payment's terms, its options without an account, and its timeline."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -3525,7 +3571,7 @@ class PublicPayment(Response, frozen=True, kw_only=True):
     """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
     """The option that the payer has selected; null without one."""
-    options: list[DirectOption]
+    options: list[PublicOption]
     """The options by which the payer has begun to pay."""
     timeline: list[PublicMoment]
     """Its states in order, each with its time."""
@@ -3641,7 +3687,7 @@ class MethodAsset(Response, frozen=True, kw_only=True):
 
 class Method(Response, frozen=True, kw_only=True):
     """A way to pay. If it is not `available`, the Payment allows it, but it is not active
-    here.
+    here, or its provider does not answer now.
     """
 
     provider_code: Known[Literal["vault", "direct", "routing", "hosted_onramp"]]
@@ -3653,7 +3699,7 @@ class Method(Response, frozen=True, kw_only=True):
     unavailable_reason: Known[Literal["capability_not_active"]] | None
     """Why it is not available; null if it is available."""
     assets: list[MethodAsset]
-    """The assets that are accepted."""
+    """The assets that are accepted; none for `hosted_onramp`, which is paid in a currency."""
 
 
 class Methods(Response, frozen=True, kw_only=True):
@@ -3665,10 +3711,10 @@ class Methods(Response, frozen=True, kw_only=True):
     """The ways to pay."""
 
 
-class DirectPaymentOption(Response, frozen=True, kw_only=True):
-    """A direct option under its Payment's id."""
+class PublicPaymentOption(Response, frozen=True, kw_only=True):
+    """An option without an account, under its Payment's id."""
 
     payment_id: str
     """The Payment's id."""
-    option: DirectOption
+    option: PublicOption
     """The option."""

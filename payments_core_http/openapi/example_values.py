@@ -242,7 +242,7 @@ VALUES_OF: Mapping[tuple[str, str], Any] = {
     ("LoggedRequest", "status"): 400,
     ("Challenge", "nonce"): "4f1c2d3e5a6b7c8d",
     ("Option", "status"): "pending",
-    ("DirectOption", "status"): "pending",
+    ("PublicOption", "status"): "pending",
     **{
         (owner, "status"): "awaiting_payment"
         for owner in (

@@ -22,7 +22,7 @@ from payments_core.payments.record import CreatedBy, DestinationType, Intent
 from payments_core_http.v2.accounts import views as account_views
 from payments_core_http.v2.accounts.views import KycView, SettlementView, VaultView
 from payments_core_http.v2.options import views as option_views
-from payments_core_http.v2.options.direct_views import DirectPaymentOption
+from payments_core_http.v2.options.public_views import PublicPaymentOption
 from payments_core_http.v2.options.views import FundedOption, ReceiptView
 from payments_core_http.v2.payments import views as payment_views
 from payments_core_http.v2.payments.payout_views import PayoutView
@@ -109,7 +109,7 @@ class RecipientPaymentView:
     releaseTransactionHash: str | None
     allowedMethods: tuple[PaymentMethod, ...]
     selectedOptionId: str | None
-    options: tuple[FundedOption | DirectPaymentOption, ...]
+    options: tuple[FundedOption | PublicPaymentOption, ...]
     receipts: tuple[ReceiptView, ...]
     refunds: tuple[RefundView, ...]
     payout: PayoutView | None

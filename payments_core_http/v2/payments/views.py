@@ -26,9 +26,9 @@ from payments_core.payments.record import (
     TimelineEntry,
 )
 from payments_core.payments.timeline import with_notes
-from payments_core_http.v2.options import direct_views as direct_option_views
+from payments_core_http.v2.options import public_views as public_option_views
 from payments_core_http.v2.options import views as option_views
-from payments_core_http.v2.options.direct_views import DirectOptionView
+from payments_core_http.v2.options.public_views import PublicOptionView
 from payments_core_http.v2.options.views import FundingOperationView, OptionView, ReceiptView
 from payments_core_http.v2.payments import payout_views
 from payments_core_http.v2.payments.payout_views import PayoutView
@@ -98,7 +98,7 @@ class PaymentOptionEntry:
     """An option of the Payment; a Vault option's funding operation, and the authorization's
     metadata."""
 
-    option: OptionView | DirectOptionView
+    option: OptionView | PublicOptionView
     fundingOperation: FundingOperationView | None
     metadata: Mapping[str, Any] | None
     """The metadata of the authorization; null without one."""
@@ -346,7 +346,7 @@ def _destination(destination: Destination) -> DestinationView:
 
 def _entry(details: OptionDetails) -> PaymentOptionEntry:
     if details.operation is None:
-        option = direct_option_views.option(details)
+        option = public_option_views.option(details)
         return PaymentOptionEntry(option=option, fundingOperation=None, metadata=None)
     return PaymentOptionEntry(
         option=option_views.option(details, for_partner=True),

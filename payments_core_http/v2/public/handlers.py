@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from payments_core.engine.idempotency.record import Response
 from payments_core.evolve import evolve
 from payments_core_http.calls import ApiCall
-from payments_core_http.v2.options import direct_views as direct_option_views
+from payments_core_http.v2.options import public_views as public_option_views
 from payments_core_http.v2.public import bodies
 from payments_core_http.v2.public import views as public_views
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def read_payment(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """The Payment, with its direct options."""
+    """The Payment, with its options without an account."""
     details = call.resources.public_payments.read(call.path["paymentId"])
     return call.respond(public_views.payment(details))
 
@@ -46,16 +46,17 @@ def create_option(
             chain_id=body.chainId,
             asset_symbol=body.assetSymbol,
             payer_address=body.payerAddress,
+            refund_address=body.refundAddress,
             idempotency_key=idempotent,
         ),
-        direct_option_views.payment_option,
+        public_option_views.payment_option,
     )
 
 
 def read_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An option, with where to send what."""
     details = call.resources.public_options.read(call.path["paymentId"], call.path["optionId"])
-    return call.respond(direct_option_views.payment_option(details))
+    return call.respond(public_option_views.payment_option(details))
 
 
 def select_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
@@ -66,7 +67,7 @@ def select_option(service: PaymentsService, call: ApiCall[None, None]) -> Respon
             call.path["optionId"],
             idempotency_key=idempotent,
         ),
-        direct_option_views.payment_option,
+        public_option_views.payment_option,
     )
 
 
@@ -78,7 +79,7 @@ def refresh_option(service: PaymentsService, call: ApiCall[None, None]) -> Respo
             call.path["optionId"],
             idempotency_key=idempotent,
         ),
-        direct_option_views.payment_option,
+        public_option_views.payment_option,
     )
 
 
@@ -95,7 +96,7 @@ def submit_transaction(
             transaction_hash=body.transactionHash,
             idempotency_key=idempotent,
         ),
-        direct_option_views.payment_option,
+        public_option_views.payment_option,
     )
 
 

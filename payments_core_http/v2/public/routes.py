@@ -6,7 +6,7 @@ from payments_core import errors
 from payments_core.errors import NotFound
 from payments_core.payments.checkout.checkout import PAYER
 from payments_core_http.routing import Route
-from payments_core_http.v2.options.direct_views import DirectPaymentOption
+from payments_core_http.v2.options.public_views import PublicPaymentOption
 from payments_core_http.v2.public import bodies
 from payments_core_http.v2.public import handlers as public
 from payments_core_http.v2.public import views as public_views
@@ -19,7 +19,7 @@ CHECKOUT = (
         "GET", _PATH, public.read_payment, needs=PAYER, errors=(NotFound,),
         response=public_views.PublicPaymentView,
         operation="readPublicPayment",
-        summary="Read the Payment, with its direct options.",
+        summary="Read the Payment, with its options without an account.",
     ),
     Route(
         "GET", f"{_PATH}/state", public.read_state, needs=PAYER, errors=(NotFound,),
@@ -40,16 +40,17 @@ CHECKOUT = (
         errors=(
             *_ACTION_ERRORS, errors.InsufficientPermissions, errors.OptionLocked,
             errors.PaymentOptionLimitReached, errors.CapabilityNotActive,
-            errors.UnsupportedChain, errors.UnsupportedAsset,
+            errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,
+            errors.DependencyFailed,
         ),
-        response=DirectPaymentOption,
+        response=PublicPaymentOption,
         operation="createPublicOption",
         summary="Offer a way to pay without an account; it is not selected yet.",
     ),
     Route(
         "GET", f"{_PATH}/options/{{optionId}}", public.read_option, needs=PAYER,
         errors=(NotFound,),
-        response=DirectPaymentOption,
+        response=PublicPaymentOption,
         operation="readPublicOption",
         summary="Read an option: where to send what, and what arrived.",
     ),
@@ -58,22 +59,25 @@ CHECKOUT = (
         errors=(
             *_ACTION_ERRORS, errors.OptionLocked, errors.OptionSuperseded, errors.OptionExpired,
         ),
-        response=DirectPaymentOption,
+        response=PublicPaymentOption,
         operation="selectPublicOption",
         summary="Select the option to pay by; the previous option is superseded.",
     ),
     Route(
         "POST", f"{_PATH}/options/{{optionId}}/refresh", public.refresh_option, needs=PAYER,
-        errors=(*_ACTION_ERRORS, errors.OptionSuperseded, errors.OptionExpired),
-        response=DirectPaymentOption,
+        errors=(
+            *_ACTION_ERRORS, errors.OptionSuperseded, errors.OptionExpired,
+            errors.PaymentOptionLimitReached, errors.CapabilityNotActive, errors.DependencyFailed,
+        ),
+        response=PublicPaymentOption,
         operation="refreshPublicOption",
-        summary="Refresh the option for the amount that still remains.",
+        summary="Refresh the option: a new quote for the amount that still remains.",
     ),
     Route(
         "POST", f"{_PATH}/options/{{optionId}}/submissions", public.submit_transaction,
         needs=PAYER, body=bodies.SubmitTransaction, success=202,
         errors=(*_ACTION_ERRORS, errors.UnsupportedChain, errors.ResourceConflict),
-        response=DirectPaymentOption,
+        response=PublicPaymentOption,
         operation="submitPublicTransaction",
         summary="Submit the hash of the transfer to look for; at most five times for one option.",
     ),

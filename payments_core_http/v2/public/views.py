@@ -20,8 +20,8 @@ from payments_core.payments.options.methods import METHODS
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.progress import ReceiptProgress
 from payments_core.payments.record import CreatedBy, Intent, Payment
-from payments_core_http.v2.options import direct_views as direct_option_views
-from payments_core_http.v2.options.direct_views import DirectOptionView
+from payments_core_http.v2.options import public_views as public_option_views
+from payments_core_http.v2.options.public_views import PublicOptionView
 from payments_core_http.v2.payments import views as payment_views
 from payments_core_http.v2.payments.views import Escrow
 from payments_core_http.v2.statuses import OptionStatus, PaymentStatus, SelectionStatus
@@ -38,7 +38,7 @@ class PublicMomentView:
 
 @frozen_view
 class PublicPaymentView:
-    """A Payment's terms, its direct options, and its timeline."""
+    """A Payment's terms, its options without an account, and its timeline."""
 
     id: str
     paymentId: str
@@ -61,7 +61,7 @@ class PublicPaymentView:
     escrow: Escrow | None
     allowedMethods: tuple[PaymentMethod, ...]
     selectedOptionId: str | None
-    options: tuple[DirectOptionView, ...]
+    options: tuple[PublicOptionView, ...]
     timeline: tuple[PublicMomentView, ...]
     reference: str | None
     description: str | None
@@ -141,7 +141,8 @@ class MethodAssetView:
 
 @frozen_view
 class MethodView:
-    """A way to pay. If it is not `available`, the Payment allows it, but it is not active here."""
+    """A way to pay. If it is not `available`, the Payment allows it, but it is not active here, or
+    its provider does not answer now."""
 
     providerCode: PaymentMethod
     displayName: str
@@ -150,7 +151,7 @@ class MethodView:
     unavailableReason: Literal["capability_not_active"] | None
     """Why it is not available; null if it is available."""
     assets: tuple[MethodAssetView, ...]
-    """The assets that are accepted."""
+    """The assets that are accepted; none for `hosted_onramp`, which is paid in a currency."""
 
 
 @frozen_view
@@ -242,19 +243,20 @@ def _option_state(record: PaymentOption) -> OptionStateView:
 
 
 def _method(offered: CheckoutMethod) -> MethodView:
-    asset = offered.payment.asset
-    taken = MethodAssetView(
-        chainId=asset.chain_id,
-        assetSymbol=asset.symbol,
-        tokenAddress=asset.address,
-        decimals=asset.decimals,
-    )
     return MethodView(
         providerCode=offered.method,
         displayName=METHODS[offered.method].display_name,
         available=offered.available,
         unavailableReason=None if offered.available else "capability_not_active",
-        assets=(taken,) if offered.available else (),
+        assets=tuple(
+            MethodAssetView(
+                chainId=asset.chain_id,
+                assetSymbol=asset.symbol,
+                tokenAddress=asset.address,
+                decimals=asset.decimals,
+            )
+            for asset in offered.assets
+        ),
     )
 
 
@@ -270,7 +272,7 @@ def _payment_fields(details: PaymentDetails) -> dict[str, Any]:
     return {
         **payment_views.term_fields(record),
         "selectedOptionId": _selected_option_id(record, [item.option for item in public]),
-        "options": tuple(map(direct_option_views.option, public)),
+        "options": tuple(map(public_option_views.option, public)),
         "timeline": tuple(
             PublicMomentView(status=item.status, at=format_iso(item.at_ms))
             for item in record.timeline

@@ -133,3 +133,15 @@ class DecidePayout:
         | None
     ) = None
     """The bank's reason for a return."""
+
+
+@frozen_body
+class DecideOrder:
+    """What the buyer at the simulated on-ramp does, or the on-ramp itself.
+
+    The buyer pays the price, half of it or two times, or does not pay (`fail`); with `return` the
+    on-ramp gives the money back. After the order's expiry it is late.
+    """
+
+    outcome: Literal["pay", "pay_short", "pay_twice", "fail", "return"]
+    """What happens."""

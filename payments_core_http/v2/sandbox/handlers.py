@@ -178,6 +178,17 @@ def decide_payout(service: PaymentsService, call: ApiCall[bodies.DecidePayout, N
     )
 
 
+def decide_order(service: PaymentsService, call: ApiCall[bodies.DecideOrder, None]) -> Response:
+    """The order of an option at the simulated on-ramp."""
+    outcome, option_id = call.body.outcome, call.path["optionId"]
+    return call.run_idempotent(
+        lambda idempotent: call.resources.sandbox.decide_order(
+            option_id, outcome, idempotency_key=idempotent
+        ),
+        views.decided_order,
+    )
+
+
 def _describe_chain(service: PaymentsService, chain_id: int, heads: Heads) -> views.ChainView:
     return views.chain(
         chain_id,

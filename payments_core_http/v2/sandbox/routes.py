@@ -101,4 +101,11 @@ SANDBOX = (
         response=views.DecidedPayoutView,
         summary="Make the simulated bank settle or return a Payment's payout.",
     ),
+    Route(
+        "POST", "/v2/sandbox/onramp-orders/{optionId}", sandbox.decide_order, needs=STANDARD_KEY,
+        body=bodies.DecideOrder,
+        errors=(NotFound, errors.InvalidState, errors.CapabilityNotActive),
+        response=views.DecidedOrderView,
+        summary="Play the buyer at the simulated on-ramp.",
+    ),
 )  # fmt: skip

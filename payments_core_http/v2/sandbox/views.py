@@ -12,6 +12,7 @@ from payments_core.chains.port import Heads, NetworkKind
 from payments_core.chains.simulated.failure_records import ArmedFailure
 from payments_core.clock import format_iso_or_none
 from payments_core.onramps.lifecycle import format_cents
+from payments_core.payments.options.offer import Offer, OfferStatus
 from payments_core.payments.payouts.lifecycle import require_payout
 from payments_core.payments.record import Payment
 from payments_core.sandbox.results import FaucetCredit, OutsideTransfer
@@ -162,6 +163,23 @@ def decided_payout(record: Payment) -> DecidedPayoutView:
         paymentId=record.id,
         status=record.status,
         payout=payout_views.payout(require_payout(record)),
+    )
+
+
+@frozen_view
+class DecidedOrderView:
+    """An order at the simulated on-ramp, which pays the escrow some seconds later."""
+
+    paymentId: str
+    optionId: str
+    status: OfferStatus
+    """What the on-ramp has said about the order; the next look shows more."""
+
+
+def decided_order(record: Offer) -> DecidedOrderView:
+    """The order of an option's newest offer."""
+    return DecidedOrderView(
+        paymentId=record.payment_id, optionId=record.option_id, status=record.status
     )
 
 

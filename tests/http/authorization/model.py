@@ -331,6 +331,7 @@ _TABLE: tuple[Row, ...] = (
     _sandbox("POST", "/transfers", outside=True),
     _sandbox("POST", "/bank-deposits", outside=True),
     _sandbox("POST", "/payouts/{paymentId}", outside=True, ok=409, code="invalid_state"),
+    _sandbox("POST", "/onramp-orders/{optionId}", outside=True, ok=409, code="invalid_state"),
 )  # fmt: skip
 
 _LEGACY: tuple[Row, ...] = (

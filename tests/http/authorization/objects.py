@@ -339,6 +339,7 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
         "onrampBankAccountId": w.own.ids["onrampBankAccountId"], "amount": "1.00", "rail": "wire",
     },
     "POST /v2/sandbox/payouts/{paymentId}": lambda w: {"outcome": "settle"},
+    "POST /v2/sandbox/onramp-orders/{optionId}": lambda w: {"outcome": "pay"},
 }  # fmt: skip
 """A body that succeeds for every row that takes one."""
 

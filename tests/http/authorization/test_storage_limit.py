@@ -113,6 +113,7 @@ _UNLIMITED: Mapping[str, tuple[str, ...]] = {
         "POST /v2/sandbox/transfers",
         "POST /v2/sandbox/bank-deposits",
         "POST /v2/sandbox/payouts/{paymentId}",
+        "POST /v2/sandbox/onramp-orders/{optionId}",
     ),
 }
 AT_THE_LIMIT: Mapping[str, str] = {

@@ -46,6 +46,7 @@ MEANS: Mapping[str, str] = {
     "addresses": "none", "successUrl": "none", "cancelUrl": "none", "returnUrl": "none",
     "permissions": "account:read", "publicKey": "in the signature", "bankName": "none",
     "line2": "none", "achReference": "none", "wireMessage": "none", "payerAddress": "any payer",
+    "refundAddress": "required where it is used",
     "receiptId": "required where it is used", "overlapSeconds": "0", "EIP712Domain": "as signed",
     "value": "nothing is sent", "operation": "a call, or any", "paymentId": "an example",
     # The sandbox has no money.

@@ -35,8 +35,8 @@ def test_a_browser_pays_from_the_link_to_the_end(storage: Storage) -> None:
     [direct, *others] = page.call("GET", "/methods").json["methods"]
     assert (direct["providerCode"], direct["available"]) == ("direct", True)
     assert [(one["providerCode"], one["available"]) for one in others] == [
-        ("routing", False),
-        ("hosted_onramp", False),
+        ("routing", True),
+        ("hosted_onramp", True),
     ]
     option = page.option(payerAddress=WALLET.lower())
     assert (option["selectionStatus"], option["payerAddress"]) == (None, WALLET)
@@ -143,8 +143,8 @@ class TestRefusals:
         ("body", "status", "code"),
         [
             ({"providerCode": "vault"}, 403, "insufficient_permissions"),
-            ({"providerCode": "routing"}, 422, "capability_not_active"),
-            ({"providerCode": "hosted_onramp"}, 422, "capability_not_active"),
+            ({"providerCode": "routing"}, 400, "validation_error"),
+            ({"providerCode": "hosted_onramp", "chainId": 137}, 422, "unsupported_chain"),
             ({"providerCode": "cash"}, 400, "validation_error"),
             ({}, 400, "validation_error"),
             ({"providerCode": "direct", "chainId": 137}, 422, "unsupported_chain"),
