@@ -194,6 +194,7 @@ def build_view(
         return_url=return_url,
         returns_soon=page.stage in _GOOD
         and return_url is not None
+        and not page.notices  # they are to be read
         and _IN_REVIEW not in payment.labels
         and page.looked_at - payment.updated_at_ms < _RETURN_MS,
     )
