@@ -33,7 +33,7 @@ def check(
 
     Each address needs the chain's native coin, and the admin must allow it as the operator. The
     exit code is 1 if a key is missing, a key service does not answer, or a signature is wrong.
-    `cctp_router` in place of an environment is the key of the router `cctp:`, which needs coin only.
+    `cctp_router` in place of an environment is the key of the router `cctp:`; it needs coin only.
     """
     only = environment
     if environment not in (None, ROUTER_KEY):
