@@ -30,6 +30,7 @@ from payments_core.banks.port import Bank
 from payments_core.chains.outbox.jobs import TransferJobs
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.reorg_recovery import RESEND, ReorgRecovery
+from payments_core.chains.outbox.screening import ScreeningGate
 from payments_core.chains.outbox.stray_transfers import StrayTransfers
 from payments_core.chains.port import Chain
 from payments_core.chains.scanner import SCAN, Scanner
@@ -77,6 +78,7 @@ from payments_core.payments.tracking.jobs import ReceiptJobs
 from payments_core.quotes.jobs import RouteJobs
 from payments_core.record_types import RECORD_TYPES
 from payments_core.routers.port import Router
+from payments_core.screening.asking import Screener
 from payments_core.tenants.modes import is_of_mode
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
 from payments_core.webhooks.dispatch.dispatcher import Dispatcher
@@ -123,6 +125,7 @@ class BackgroundJobs:
         offer_makers: OfferMakers,
         onramp_accounts: OnrampAccounts,
         funding_banks: Mapping[str, FundingBank],
+        screener: Screener,
         vaults: Vaults,
         attempts: AttemptRunner,
         refresh: Callable[[], None],
@@ -141,6 +144,7 @@ class BackgroundJobs:
         self._offer_makers = offer_makers
         self._onramp_accounts = onramp_accounts
         self._funding_banks = funding_banks
+        self._gate = ScreeningGate(ports, screener)
         self._vaults = vaults
         self._attempts = attempts
         self._refresh = refresh
@@ -360,6 +364,7 @@ class BackgroundJobs:
         return TransferJobs(
             self._ports,
             self._outbox,
+            self._gate,
             sent=[FundingOwner()],
             followed=[
                 ReleaseOwner(vaults),

@@ -460,6 +460,19 @@ class DestinationNotAllowed(Unprocessable):
 
 
 @attrs.frozen
+class ScreeningRefused(Unprocessable):
+    """The screening provider does not clear the address; nothing was stored of the request.
+
+    Its `outcome` is `review` or `blocked`, and its `reason` the provider's, if it gave one.
+    """
+
+    code = "screening_refused"
+    sentence = "Screening did not clear the address: {outcome}."
+    outcome: str
+    reason: str | None = None
+
+
+@attrs.frozen
 class ReconciliationActionNotAllowed(Unprocessable):
     """The Payment waits for a decision, but this one is not possible now."""
 

@@ -51,6 +51,7 @@ from payments_core.quotes.operations import Quotes
 from payments_core.sandbox.banks import FundingBanks
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.operations import Sandbox
+from payments_core.screening.asking import Screener
 from payments_core.settings import Settings
 from payments_core.tenants.client_sessions import ClientSessions
 from payments_core.tenants.operations import Tenants
@@ -104,6 +105,7 @@ class Parts:
         destinations = Destinations(ports, chains)
         payouts = PayoutCreation(ports, banks)
         remote_calls = self._remote_calls = RemoteCalls(settings.max_remote_calls, waits)
+        screener = Screener(ports, providers.screening, remote_calls)
         self.tenants: Final = Tenants(ports)
         """Partners, their apps and environments, and their keys."""
         self.operators: Final = Operators(ports)
@@ -207,6 +209,7 @@ class Parts:
             makers,
             self.onramp_accounts,
             funding_banks.by_mode,
+            screener,
             Vaults(ports, chains),
             AttemptRunner(ports, transport, resolver, settings.webhooks, self.event_handlers),
             refresh=refresh,

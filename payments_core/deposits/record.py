@@ -109,7 +109,7 @@ class Deposit(Record):
         ),
         uniques=(Unique("log", _LOG),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),
-        schema=5,
+        schema=6,
         upgrades={4: _pin_token},
     )
 

@@ -37,6 +37,7 @@ from payments_core.errors import InvalidState, ResourceConflict
 from payments_core.evolve import evolve
 from payments_core.misdirected import lifecycle, transfers
 from payments_core.misdirected.record import SentBack
+from payments_core.screening.judging import Judgement
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
@@ -138,7 +139,22 @@ class DepositReturnOwner:
 
     def find_to_send(self, record: Deposit) -> TransferToSend | None:
         """The transfer that was requested."""
-        return transfers.find_to_send(record)
+        amount = record.amount_atomic
+        return transfers.find_to_send(record, record.id, record.asset, amount)
+
+    def on_screened(
+        self, tx: Transaction, record: Deposit, judgement: Judgement, *, now: Instant
+    ) -> Decision[bool] | None:
+        """Held; or `failed`, and it is reported and can be requested again."""
+        deposit = _lock_deposit(tx, record.id)
+        judged = transfers.take_judgement(tx, deposit, judgement)
+        if judged is None:
+            return None
+        sent_back, withdrawn = judged
+        if withdrawn is None:
+            return Decision(True).merge(_write(deposit, sent_back, now))
+        failed = deposits.report_again(deposit, sent_back, now=now).as_decision()
+        return Decision(False, replaces=(withdrawn,)).merge(failed)
 
     def find_to_watch(self, record: Deposit, job: Job) -> TransferToWatch | None:
         """The transfer that was sent."""

@@ -81,6 +81,7 @@ class SweepOwner:
     send_kind = SWEEP
     watch_kind = WATCH_SWEEP
     on_unsent = None
+    on_screened = None
 
     def __init__(self, chains: Mapping[int, Chain], networks: Networks) -> None:
         self._chains = chains

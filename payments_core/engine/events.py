@@ -88,7 +88,9 @@ _OF_THE_PARTNER: Mapping[str, Field] = {
     ),
     "metadata": Field("Your own data; null without any.", {"orderId": "1042"}, nullable=True),
 }
-_LABELS = Field("The exceptions that occurred; labels are added and never removed.", [])
+_LABELS = Field(
+    "The exceptions that occurred; labels are added and never removed, except `in_review`.", []
+)
 
 _PAYMENT: Fields = {
     "paymentId": _PAYMENT_ID,
@@ -141,6 +143,15 @@ _PROCESSING: Fields = {
     "estimatedAt": Field(
         "When it counts, about; null if nobody knows.",
         "2026-09-09T12:00:06.000Z",
+        nullable=True,
+    ),
+}
+_IN_REVIEW: Fields = {
+    **_PAYMENT,
+    "refundId": Field(
+        "The refund that waits; null if the transfer to the recipient waits, or a return of"
+        " misdirected funds.",
+        None,
         nullable=True,
     ),
 }
@@ -290,6 +301,9 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.underpaid", "Proven funds do not cover the amount.",
         _PAYMENT, {**_AWAITING, **_SHORT}, _PAID_IN),
     EventType("payment.accepted", "Proven funds cover the amount.", _PAYMENT, {}, _PAID_IN),
+    EventType("payment.in_review",
+        "Screening has not cleared whom a transfer concerns; it waits, and nothing is signed.",
+        _IN_REVIEW, {"status": "accepted", "labels": ["in_review"]}),
     EventType("payment.executing", "The release to the recipient was sent.", _PAYMENT),
     EventType("payment.succeeded", "The recipient has the funds, and this is final.",
         _PAYMENT, _SETTLED),

@@ -94,6 +94,7 @@ class CoinReportOwner:
     send_kind = REPORT_COIN
     watch_kind = WATCH_COIN_REPORT
     on_unsent = None
+    on_screened = None
 
     def __init__(self, chains: Mapping[int, Chain], networks: Networks) -> None:
         self._chains = chains

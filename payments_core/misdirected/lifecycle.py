@@ -27,6 +27,24 @@ SENDING_BACK = StateMachine(
             "failed",
             why="A reorg undid the transfer that brought the funds, before the return was signed.",
         ),
+        Transition(
+            "created",
+            "hold",
+            "created",
+            why="Screening has not cleared the destination; the transfer waits, unsigned.",
+        ),
+        Transition(
+            "created",
+            "pass",
+            "created",
+            why="Screening has cleared the destination; the transfer is signed.",
+        ),
+        Transition(
+            "created",
+            "block",
+            "failed",
+            why="Screening has blocked the destination; nothing was signed.",
+        ),
         *transitions_from(
             ("succeeded",),
             "reorg",
@@ -38,7 +56,7 @@ SENDING_BACK = StateMachine(
 )
 
 
-def create(outgoing_id: str, destination: str, **given: str | None) -> SentBack:
+def create(outgoing_id: str, destination: str, **given: Any) -> SentBack:
     """A requested return."""
     row = SENDING_BACK.step(None, "create")
     return SentBack(outgoing_id=outgoing_id, destination=destination, status=row.target, **given)
@@ -47,4 +65,4 @@ def create(outgoing_id: str, destination: str, **given: str | None) -> SentBack:
 def apply_trigger(sent_back: SentBack, trigger: str, **changes: Any) -> SentBack:
     """The return after `trigger`, with `changes`. Raises InvalidState."""
     row = SENDING_BACK.step(sent_back.status, trigger)
-    return evolve(sent_back, status=row.target, **changes)
+    return evolve(sent_back, status=row.target, in_review=trigger == "hold", **changes)

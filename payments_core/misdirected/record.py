@@ -17,7 +17,8 @@ class SentBack:
     A receipt or a deposit has at most one, and gets another only after it has failed: so its funds
     go back at most once. `outgoing_id` is the transfer. A deposit address can pay only its vault:
     the funds go back from there, by the transfer `continues_as` after the first, and `swept_by` is
-    our transfer that has brought them to the vault: a stranger may have done it before.
+    our transfer that has brought them to the vault: a stranger may have done it before. `in_review`
+    says that screening has not cleared the destination yet: it waits, unsigned.
     """
 
     __repr__ = brief_repr
@@ -30,6 +31,7 @@ class SentBack:
     note: str | None = None
     transaction_hash: str | None = None
     failure: str | None = None
+    in_review: bool = False
 
     @property
     def is_under_way(self) -> bool:

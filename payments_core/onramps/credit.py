@@ -15,9 +15,11 @@ from payments_core.chains.outbox.record import (
     TransferOutcome,
     TransferPurpose,
     TransferToWatch,
+    lock_transfer,
     new_transfer,
     send_job,
     watch_job,
+    withdraw_unsigned,
 )
 from payments_core.chains.port import Contract, SignedTransaction
 from payments_core.clock import DAY, MINUTE, Instant
@@ -25,6 +27,7 @@ from payments_core.engine.decision import Decision, NewJob
 from payments_core.engine.step import Step
 from payments_core.onramps import lifecycle
 from payments_core.onramps.record import BankTransaction
+from payments_core.screening.judging import Judgement, ScreenedTransfer, pay_out
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
@@ -33,6 +36,10 @@ FOLLOW_TRANSFER = "onramps.follow_transfer"
 CREDIT = "onramps.credit"
 WATCH_CREDIT = "onramps.watch_credit"
 ONRAMP_ARGUMENT = "onrampAccountId"
+
+SCREENING_REVIEW = "screening_review"
+SCREENING_REASONS = (SCREENING_REVIEW, "destination_blocked")
+"""Why a credit is `in_review` whose stablecoins are in the escrow."""
 
 _log = logging.getLogger(__name__)
 
@@ -67,9 +74,35 @@ class CreditOwner:
 
     def find_to_send(self, record: BankTransaction) -> TransferToSend | None:
         """The credit, until it was handed to the chain."""
-        if record.status != "received" or record.credit_id is None:
+        is_held = record.status == "in_review" and record.reason in SCREENING_REASONS
+        if record.credit_id is None or not (is_held or record.status == "received"):
             return None
-        return TransferToSend(record.destination.chain_id, record.credit_id)
+        to = record.destination
+        screened = ScreenedTransfer(
+            resource=record.id,
+            owner=record.id,
+            asset=to.asset,
+            amount_atomic=record.amount_atomic,
+            concerns=(pay_out(to.chain_id, to.address),),
+            is_held=is_held,
+        )
+        return TransferToSend(to.chain_id, record.credit_id, screened=screened)
+
+    def on_screened(
+        self, tx: Transaction, record: BankTransaction, judgement: Judgement, *, now: Instant
+    ) -> Decision[bool] | None:
+        """Held, also if it is blocked: nobody else can have the stablecoins, so an operator
+        decides."""
+        transaction = _lock(tx, record.id)
+        if transaction.credit_id is None or transaction.credit_id != record.credit_id:
+            return None
+        if withdraw_unsigned(lock_transfer(tx, transaction.credit_id)) is None:
+            return None
+        if judgement.finding == "clear":
+            return lifecycle.end_hold(transaction, now=now).as_decision(True)
+        is_blocked = judgement.finding == "blocked"
+        reason = judgement.blocked_reason if is_blocked else SCREENING_REVIEW
+        return lifecycle.hold_credit(transaction, reason, now=now).as_decision(True)
 
     def locks(self, record: BankTransaction, transaction_hash: str) -> Sequence[Get]:
         """The transaction."""

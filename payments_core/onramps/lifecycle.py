@@ -195,6 +195,25 @@ def begin_credit(
     return Step(posted.record, step.events, (*step.entries, *posted.entries))
 
 
+def hold_credit(
+    transaction: BankTransaction, reason: str, *, now: Instant
+) -> Step[BankTransaction]:
+    """Screening has not cleared the destination of the credit, or has blocked it: it waits.
+
+    The stablecoins are in the escrow, so only the credit ends the review.
+    """
+    if transaction.reason == reason:
+        return Step(transaction)
+    if transaction.status == "in_review":
+        return Step(evolve(transaction, reason=reason, updated_at_ms=now))
+    return hold(transaction, reason, now=now)
+
+
+def end_hold(transaction: BankTransaction, *, now: Instant) -> Step[BankTransaction]:
+    """Screening has cleared the destination of the credit."""
+    return _end_review(transaction, now=now)
+
+
 def submit(transaction: BankTransaction, hash: str, *, now: Instant) -> Step[BankTransaction]:
     """The credit was handed to the chain."""
     return _change(

@@ -15,6 +15,7 @@ def build_event(name: str, payment: Payment, **more: Any) -> NewEvent:
     known = {
         **identify(payment),
         **describe_progress(None),
+        "refundId": None,
         "status": payment.status,
         "labels": list(payment.labels),
         "amountAtomic": str(payment.amount_atomic),

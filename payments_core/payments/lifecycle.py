@@ -22,7 +22,7 @@ from payments_core.payments.receipts.progress import ReceiptProgress
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
 from payments_core.payments.timeline import REPEAT_REASONS, append_entry, append_note
-from payments_core.payments.transitions import CLOSED_EMPTY, OPEN, PAYMENT
+from payments_core.payments.transitions import CLOSED_EMPTY, IN_REVIEW, OPEN, PAYMENT
 
 MAX_PENDING_TRANSFERS = 100
 """The maximum number of pending transfers that are waited for; more dust delays nothing."""
@@ -54,6 +54,8 @@ def apply_trigger(
 ) -> Step[Payment]:
     """The Payment after `trigger`, with `changes`, and the event of the change with its `details`.
 
+    The label `in_review` ends with the status, and when screening clears.
+
     `resolution` is the partner's decision that the step carries out, with the partner's `note`; it
     settles the reconciliation unless excess or misdirected funds are held, or another decision is
     still needed. A settled reconciliation stays settled until there is something new to decide.
@@ -61,6 +63,8 @@ def apply_trigger(
     """
     row = PAYMENT.step(payment.status, trigger)
     labels = payment.labels
+    if trigger == "pass" or row.target != payment.status:
+        labels = tuple(label for label in labels if label != IN_REVIEW)
     if row.label is not None and row.label not in labels:
         labels = (*labels, row.label)
     reconciliation, last_note = payment.reconciliation, payment.reconciliation_note
@@ -318,6 +322,26 @@ def fail_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment
     """The transfer to the recipient failed permanently; the partner may request another."""
     return apply_trigger(
         payment, "release_failed", now=now, reason=reason, failure=reason, **CLEARED_RELEASE
+    )
+
+
+# Screening.
+
+
+def hold(payment: Payment, *, now: Instant) -> Step[Payment]:
+    """Screening has not cleared whom its transfer concerns; unchanged if it is held already."""
+    return Step(payment) if IN_REVIEW in payment.labels else apply_trigger(payment, "hold", now=now)
+
+
+def end_hold(payment: Payment, *, now: Instant) -> Step[Payment]:
+    """Screening has cleared whom its transfer concerns; unchanged if it is not held."""
+    return apply_trigger(payment, "pass", now=now) if IN_REVIEW in payment.labels else Step(payment)
+
+
+def block(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
+    """Screening has blocked its transfer, which is withdrawn; the partner may request another."""
+    return apply_trigger(
+        payment, "block", now=now, reason=reason, failure=reason, **CLEARED_RELEASE
     )
 
 

@@ -15,6 +15,7 @@ from payments_core.accounts.vaults.reservations import (
     BalanceReading,
     Reservation,
     settle_reservation,
+    void_reservation,
 )
 from payments_core.chains.outbox.owners import Doubt, TransferToSend
 from payments_core.chains.outbox.record import (
@@ -25,6 +26,7 @@ from payments_core.chains.outbox.record import (
     lock_transfer,
     new_transfer,
     watch_job,
+    withdraw_unsigned,
 )
 from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
@@ -39,6 +41,15 @@ from payments_core.payments.payouts.jobs import payout_job
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.withdrawal import withdraw_unfunded_refunds
 from payments_core.payments.reversals import reverse_release
+from payments_core.payments.transitions import IN_REVIEW
+from payments_core.screening.judging import (
+    Concern,
+    Judgement,
+    ScreenedTransfer,
+    paid_in,
+    pay_out,
+)
+from payments_core.screening.port import Subject
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
@@ -69,7 +80,15 @@ class ReleaseOwner:
             return None
         if _has_funded_payout(record):
             return None
-        return TransferToSend(record.chain_id, record.release_id)
+        screened = ScreenedTransfer(
+            resource=record.id,
+            owner=record.id,
+            asset=record.asset,
+            amount_atomic=record.released_atomic,
+            concerns=find_concerns(record),
+            is_held=IN_REVIEW in record.labels,
+        )
+        return TransferToSend(record.chain_id, record.release_id, screened=screened)
 
     def locks(self, record: Payment, transaction_hash: str) -> Sequence[Get]:
         """The job at its expiry, if it settles, and the Payment."""
@@ -112,6 +131,27 @@ class ReleaseOwner:
         outgoing = lock_transfer(tx, current.release_id)
         offered = evolve(current, release_hash=outgoing.transaction_hash)
         return Decision(None, replaces=(offered,))
+
+    def on_screened(
+        self, tx: Transaction, record: Payment, judgement: Judgement, *, now: Instant
+    ) -> Decision[bool] | None:
+        """Held in its status, or `action_required`: a send's reservation is free again."""
+        current = lock_payment(tx, record.id)
+        if current.release_id is None or current.release_id != record.release_id:
+            return None
+        stopped = withdraw_unsigned(lock_transfer(tx, current.release_id))
+        if stopped is None:
+            return None
+        if judgement.finding != "blocked":
+            step = lifecycle.end_hold if judgement.finding == "clear" else lifecycle.hold
+            return step(current, now=now).as_decision(True)
+        reason = judgement.blocked_reason
+        block = lifecycle.block if current.payout is None else payouts.block_funding
+        blocked: Decision[bool] = block(current, reason, now=now).as_decision(False)
+        blocked = blocked.merge(Decision(None, replaces=(stopped,)))
+        if current.intent != "send":
+            return blocked
+        return blocked.merge(void_reservation(tx, reservation_of_send(current)))
 
     def find_to_watch(self, record: Payment, job: Job) -> TransferToWatch | None:
         """While the Payment is `executing`, and its payout waits for these funds if it has one."""
@@ -194,6 +234,22 @@ def _complete(tx: Transaction, payment: Payment, *, now: Instant) -> Decision[No
         return settled.merge(end_expiry(tx, payment)) if _has_expiry(payment) else settled
     step = payouts.fund(payment, now=now)
     return step.as_decision().merge(Decision(None, jobs=(payout_job(step.record, now),)))
+
+
+def find_concerns(payment: Payment) -> tuple[Concern, ...]:
+    """Whom the transfer concerns: the recipient and, for a release, those who have paid for it.
+
+    The recipient of a payout is its bank account, and that of a route is on its own chain: the
+    addresses on the way are the bank's and the router's.
+    """
+    to = payment.destination
+    if to.bank_account_id is not None:
+        recipient = Concern(Subject(kind="bank_account", reference=to.bank_account_id), "out")
+    else:
+        chain_id = payment.chain_id if payment.route is None else payment.route.chain_id
+        recipient = pay_out(chain_id, to.address)
+    senders = [paid.address for paid in payment.paid_by if paid.amount_atomic > paid.excess_atomic]
+    return (recipient, *(paid_in(payment.chain_id, address) for address in senders))
 
 
 def _has_expiry(payment: Payment) -> bool:

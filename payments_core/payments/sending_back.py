@@ -29,8 +29,10 @@ from payments_core.misdirected.record import SentBack
 from payments_core.networks import Asset
 from payments_core.payments import misdirected
 from payments_core.payments.details import lock_payment
+from payments_core.payments.events import build_event
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
+from payments_core.screening.judging import Judgement
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
@@ -133,7 +135,29 @@ class ReceiptReturnOwner:
 
     def find_to_send(self, record: Receipt) -> TransferToSend | None:
         """The transfer that was requested."""
-        return transfers.find_to_send(record)
+        if record.token is None:
+            return None
+        payment_id, amount = record.payment_id, record.amount_atomic
+        return transfers.find_to_send(record, payment_id, record.token, amount)
+
+    def on_screened(
+        self, tx: Transaction, record: Receipt, judgement: Judgement, *, now: Instant
+    ) -> Decision[bool] | None:
+        """Held; or `failed`, and it is reported and can be requested again."""
+        payment, receipt = _lock_receipt(tx, record.id)
+        judged = transfers.take_judgement(tx, receipt, judgement)
+        if judged is None:
+            return None
+        sent_back, withdrawn = judged
+        step = Step(payment)
+        if withdrawn is None:
+            if sent_back.in_review and sent_back != receipt.sent_back:
+                step = Step(payment, (build_event("payment.in_review", payment),))
+            return Decision(True).merge(_write(receipt, sent_back, step, now))
+        if receipt.holds_misdirected:
+            step = misdirected.report(payment, receipt, more=0, now=now)
+        failed = _write(receipt, sent_back, step, now)
+        return Decision(False, replaces=(withdrawn,)).merge(failed)
 
     def find_to_watch(self, record: Receipt, job: Job) -> TransferToWatch | None:
         """The transfer that was sent."""

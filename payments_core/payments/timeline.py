@@ -16,6 +16,7 @@ REPEAT_REASONS: Mapping[str, str] = {
     "cancel": "cancelled",
     "release": "transfer_submitted",
     "submit": "transfer_submitted",
+    "pass": "screening_passed",
     "settle": "transfer_final",
     "receipt_returned": "receipt_returned",
     "return_reorged": "return_reorged",

@@ -8,11 +8,18 @@ from payments_core.evolve import evolve
 OPEN = ("awaiting_payment", "processing")
 """The states in which a payer can still act."""
 
+IN_REVIEW = "in_review"
+"""The one label that ends: with the status in which it was added, or once screening clears."""
+
 CLOSED_EMPTY = ("expired", "cancelled")
 """The states of a Payment that ended with nothing received."""
 
 RELEASE_SENT = ("executing", "succeeded", "partially_refunded", "refunded")
 """The states in which the release, if there was one, can no longer be stopped."""
+
+_UNSIGNED = ("accepted", "processing", "executing")
+"""The states in which the transfer to the recipient may wait for its signature: the first, a
+send's, and one that the partner requested again."""
 
 _SETTLING = ("accepted", *RELEASE_SENT, "action_required")
 _CLOSED_LATE = (*CLOSED_EMPTY, "failed")
@@ -134,6 +141,28 @@ _EXECUTION = (
         emits="payment.action_required",
         label="execution_failed",
         why="The release was rejected, reverted or returned; the funds are where they were before.",
+    ),
+    *transitions_from(
+        _UNSIGNED,
+        "hold",
+        None,
+        emits="payment.in_review",
+        label=IN_REVIEW,
+        why="Screening has not cleared whom the transfer concerns; it waits, unsigned.",
+    ),
+    *transitions_from(
+        _UNSIGNED,
+        "pass",
+        None,
+        why="Screening has cleared whom the held transfer concerns; it is signed.",
+    ),
+    *transitions_from(
+        _UNSIGNED,
+        "block",
+        "action_required",
+        emits="payment.action_required",
+        label="blocked",
+        why="Screening has blocked whom the transfer concerns; nothing was signed.",
     ),
     Transition(
         "succeeded",

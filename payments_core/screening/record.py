@@ -1,16 +1,18 @@
-"""A provider's verdict of a subject as it is stored, by environment, and an operator's."""
+"""What is stored of screening, by environment: verdicts, and the transfers that one stops."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import attrs
 
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, instant_view
-from payments_core.screening.port import Outcome
-from payments_core.storage.records import Collection, Lookup, Record
+from payments_core.screening.port import Direction, Outcome, Subject
+from payments_core.storage.records import Collection, Index, Lookup, Record
+
+HoldStatus = Literal["in_review", "blocked"]
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -18,7 +20,7 @@ class ScreeningVerdict(Record):
     """The newest verdict of a subject, whose key is the id; it is never used after its time.
 
     An operator's verdict has the name of the operator in `decided_by`. It is for one resource and
-    one direction, which its id names too (`decision_id`), and it does not end.
+    one direction, which its id names too (`judging.decision_id`), and it does not end.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -36,5 +38,40 @@ class ScreeningVerdict(Record):
     updated_at_ms: Instant
 
     valid_until: ClassVar[FieldView[datetime]] = instant_view("valid_until_ms")
+    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
+    updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class HeldTransfer(Record):
+    """A transfer that is not signed, because of its `subject`; the id is that of its send job.
+
+    `in_review` it is looked at again by that job. `blocked` it was stopped. It is deleted when the
+    transfer may be signed, when its owner no longer needs it, and when an operator has decided what
+    is blocked. `resource` is for whom an operator decides: the Payment, the deposit or the bank
+    transaction; `owner` is what named the transfer. Without a `case` the provider did not answer.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "held_transfers",
+        columns={"status": str, "subject_key": str, "created_at": int},
+        indexes=(
+            Index("by_status", key=("status",), order=("created_at",)),
+            Index("by_subject", key=("subject_key",), order=("created_at",)),
+        ),
+    )
+
+    status: HoldStatus
+    subject_key: str
+    subject: Subject
+    direction: Direction
+    resource: str
+    owner: str
+    transfer_id: str
+    case: str | None = None
+    reason: str | None = None
+    created_at_ms: Instant
+    updated_at_ms: Instant
+
     created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
     updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")

@@ -84,7 +84,8 @@ BY_NAME: Mapping[str, str] = {
     "feeAmountAtomic": "The fee, in the asset's smallest unit.",
     "fees": "The fees that the recipient pays, fixed at creation.",
     "intent": "The direction of the money: `receive`, `send` or `collect`.",
-    "labels": "The exceptions that occurred; labels are added and never removed.",
+    "labels": "The exceptions that occurred; labels are added and never removed,"
+    " except `in_review`.",
     "mandateId": "The id of the mandate that approves the transfer.",
     "monitoringExpiresAt": "When the escrow is no longer watched for transfers; null for a send.",
     "note": "The note of the last decision; null without one.",

@@ -70,6 +70,7 @@ from payments_core.chains.outbox.record import (
     TransferToWatch,
     mark_final,
 )
+from payments_core.chains.outbox.screening import ScreeningGate
 from payments_core.chains.outbox.sending import SendJobs, order_locks
 from payments_core.chains.port import ChainUnavailable
 from payments_core.engine.decision import Decision, StaleView, WorkerAuthority
@@ -107,6 +108,7 @@ class TransferJobs:
         self,
         ports: Ports,
         outbox: Outbox,
+        gate: ScreeningGate,
         *,
         sent: Iterable[TransferOwner[Any]],
         followed: Iterable[FollowedOwner[Any, Any, Any]],
@@ -117,7 +119,7 @@ class TransferJobs:
         self._clock = ports.clock
         self._outbox = outbox
         self._followed = {owner.purpose: owner for owner in followed}
-        self._sending = SendJobs(ports, outbox, (*sent, *self._followed.values()))
+        self._sending = SendJobs(ports, outbox, gate, (*sent, *self._followed.values()))
 
     def handlers(self) -> Mapping[str, Handler]:
         """The handler of each job, by its kind."""

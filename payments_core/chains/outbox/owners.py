@@ -17,6 +17,7 @@ from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
+from payments_core.screening.judging import Judgement, ScreenedTransfer
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
@@ -37,11 +38,15 @@ now reports that it does not know the transaction."""
 
 @attrs.frozen
 class TransferToSend:
-    """A transfer that its owner wants sent; `is_unknown` if the answer to a broadcast was lost."""
+    """A transfer that its owner wants sent; `is_unknown` if the answer to a broadcast was lost.
+
+    `screened` says whom it concerns; without it the transfer is not screened.
+    """
 
     chain_id: int
     id: str
     is_unknown: bool = False
+    screened: ScreenedTransfer | None = None
 
 
 class OnUnsent(Protocol[R_contra]):
@@ -61,6 +66,20 @@ class OnUnsent(Protocol[R_contra]):
 
         With a step the job tries again too: later if `lost`, at once if `absent`. If `silent`, a
         step means that the owner no longer needs the transfer, and the job ends with it.
+        """
+
+
+class OnScreened(Protocol[R_contra]):
+    """The owner's commit after a look at the verdicts of a transfer that is not signed."""
+
+    def __call__(
+        self, tx: Transaction, record: R_contra, judgement: Judgement, *, now: Instant
+    ) -> Decision[bool] | None:
+        """The owner's step; None if it no longer needs the transfer, or if that is signed.
+
+        `clear` ends an earlier hold. `review` and `silent` hold: the transfer keeps its place, and
+        a repeat changes nothing. `blocked` ends the transfer, or holds it for an operator. The
+        result says whether the job waits on.
         """
 
 
@@ -93,6 +112,10 @@ class TransferOwner(Protocol[R]):
 
         None for an owner that just waits: its bytes are sent again until the chain has them.
         """
+
+    @property
+    def on_screened(self) -> OnScreened[R] | None:
+        """The owner's commit after a verdict; None if its transfers are not screened."""
 
 
 class FollowedOwner(TransferOwner[R], Protocol[R, L, F]):

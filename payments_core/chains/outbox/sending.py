@@ -24,6 +24,8 @@ from payments_core.chains.outbox.lost import SearchUnfinished
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.owners import Doubt, TransferOwner, TransferToSend
 from payments_core.chains.outbox.record import OutboundTransfer
+from payments_core.chains.outbox.screening import KnownVerdicts, ScreeningGate
+from payments_core.chains.outbox.send_jobs import SendJob, read_send_job
 from payments_core.chains.outbox.signing import MAX_REMEMBERED_SENDERS, MAX_TOGETHER_S
 from payments_core.chains.port import ChainUnavailable, SignedTransaction
 from payments_core.clock import Instant
@@ -36,7 +38,6 @@ from payments_core.engine.sequential_decisions import decide_sequentially
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 from payments_core.storage.reads import Find, Get
-from payments_core.storage.records import Record
 
 _Unsent = Doubt | Literal["searching"]
 """The search continues soon; for the owner the chain did not answer."""
@@ -47,33 +48,30 @@ _log = logging.getLogger(__name__)
 
 
 @attrs.frozen
-class _SendJob:
-    """A send job, its owner, the record that it names, and what to send of that."""
+class _Lane:
+    """A claimed job, those behind it that may be done with it, and the verdicts of all."""
 
-    owner: TransferOwner[Any]
-    claimed: ClaimedJob
-    record: Record
-    transfer: TransferToSend | None
-
-    @property
-    def authority(self) -> WorkerAuthority:
-        return WorkerAuthority.of(self.claimed)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether there is a transfer to send, and no doubt about it."""
-        return self.transfer is not None and not self.transfer.is_unknown
+    first: SendJob
+    others: Sequence[SendJob]
+    known: KnownVerdicts
 
 
 class SendJobs:
     """Runs the jobs that send transfers, for their owners."""
 
-    def __init__(self, ports: Ports, outbox: Outbox, owners: Iterable[TransferOwner[Any]]) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        outbox: Outbox,
+        gate: ScreeningGate,
+        owners: Iterable[TransferOwner[Any]],
+    ) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
         self._telemetry = ports.telemetry
         self._outbox = outbox
+        self._gate = gate
         self._owners = {owner.send_kind: owner for owner in owners}
         self._alone: dict[tuple[str, str], int] = {}
         """How many more jobs of a lane are sent alone."""
@@ -86,9 +84,14 @@ class SendJobs:
         """Hand transfers of a sender to the chain: the claimed job's, and those behind it.
 
         Bytes are fixed: sending them again moves nothing more. A transfer that was withdrawn, or
-        that its owner no longer needs, ends the job. Returns how many jobs were done.
+        that its owner no longer needs, ends the job, and one that screening does not clear waits
+        or ends. Returns how many jobs were done.
         """
-        first, *others = self._read_lane(owner, claimed)
+        lane = self._read_lane(owner, claimed)
+        passing = self._gate.let_pass(lane.first, lane.others, lane.known)
+        if not passing:
+            return 1
+        first, *others = passing
         try:
             signed = self._sign_together(first, others)
         except ChainUnavailable:
@@ -101,22 +104,23 @@ class SendJobs:
 
     # Several transfers.
 
-    def _read_lane(self, owner: TransferOwner[Any], claimed: ClaimedJob) -> Sequence[_SendJob]:
+    def _read_lane(self, owner: TransferOwner[Any], claimed: ClaimedJob) -> _Lane:
         """The claimed job, and those behind it that may be done with it."""
         job = claimed.job
-        is_alone = self._must_be_alone(job)
+        is_alone, gate = self._must_be_alone(job), self._gate
+        mode = WorkerAuthority.of(claimed).mode
 
-        def load(snapshot: Snapshot) -> Sequence[_SendJob]:
+        def load(snapshot: Snapshot) -> _Lane:
             lane = Find(Job, "by_queue_lane", (job.queue, job.lane), MAX_TOGETHER)
             snapshot.read_ahead(Get(owner.record_type, job.subject), lane)
-            first = _read_job(snapshot, owner, claimed)
-            if is_alone or not first.is_ready:
-                return [first]
-            try:
-                return [first, *self._read_behind(snapshot, first, lane)]
-            except Exception as error:  # nobody else's damaged record stops this one
-                _log.warning("%s is sent alone: %s", job.subject, describe_error(error))
-                return [first]
+            first = read_send_job(snapshot, owner, claimed)
+            if not is_alone and first.is_ready:
+                try:
+                    others = self._read_behind(snapshot, first, lane)
+                    return _Lane(first, others, gate.load(snapshot, mode, [first, *others]))
+                except Exception as error:  # nobody else's damaged record stops this one
+                    _log.warning("%s is sent alone: %s", job.subject, describe_error(error))
+            return _Lane(first, (), gate.load(snapshot, mode, [first]))
 
         return self._storage.read_apart(claimed.partition, load)
 
@@ -133,7 +137,7 @@ class SendJobs:
             self._alone[lane] = left - 1
         return left > 0
 
-    def _read_behind(self, snapshot: Snapshot, first: _SendJob, lane: Find) -> Sequence[_SendJob]:
+    def _read_behind(self, snapshot: Snapshot, first: SendJob, lane: Find) -> Sequence[SendJob]:
         now, partition = self._clock.now(), first.claimed.partition
         found = snapshot.find(Job, lane.index, lane.key, limit=lane.limit).records
         behind_it = [job for job in found if job.id != first.claimed.job.id]
@@ -145,17 +149,17 @@ class SendJobs:
             if job.kind in self._owners and _is_untried(job, now)
         ]
         snapshot.read_ahead(*(Get(it.record_type, item.job.subject) for it, item in others))
-        behind = [_read_job(snapshot, owner, item) for owner, item in others]
+        behind = [read_send_job(snapshot, owner, item) for owner, item in others]
         return [job for job in behind if job.is_ready]
 
     def _sign_together(
-        self, first: _SendJob, others: Sequence[_SendJob]
-    ) -> Sequence[tuple[_SendJob, OutboundTransfer]]:
+        self, first: SendJob, others: Sequence[SendJob]
+    ) -> Sequence[tuple[SendJob, OutboundTransfer]]:
         """The first job and others with the bytes of their transfers.
 
         Empty if there is only one, or the first must be signed alone. Raises ChainUnavailable.
         """
-        jobs: dict[str, _SendJob] = {}
+        jobs: dict[str, SendJob] = {}
         for job in (first, *others):
             if job.transfer is not None:
                 jobs.setdefault(job.transfer.id, job)
@@ -171,7 +175,7 @@ class SendJobs:
             return ()
         return [(jobs[outgoing.id], outgoing) for outgoing in signed]
 
-    def _send_together(self, signed: Sequence[tuple[_SendJob, OutboundTransfer]]) -> int:
+    def _send_together(self, signed: Sequence[tuple[SendJob, OutboundTransfer]]) -> int:
         """Broadcast, and commit what was sent; return how many.
 
         What is not broadcast here waits with its bytes for its own turn.
@@ -183,14 +187,14 @@ class SendJobs:
         return 1
 
     def _broadcast_each(
-        self, signed: Sequence[tuple[_SendJob, OutboundTransfer]]
-    ) -> Sequence[tuple[_SendJob, SignedTransaction]]:
+        self, signed: Sequence[tuple[SendJob, OutboundTransfer]]
+    ) -> Sequence[tuple[SendJob, SignedTransaction]]:
         """Broadcast in the order of nonces, until one fails, or it takes too long.
 
         Empty if the first was not answered.
         """
         began = time.monotonic()
-        sent: list[tuple[_SendJob, SignedTransaction]] = []
+        sent: list[tuple[SendJob, SignedTransaction]] = []
         for job, outgoing in signed:
             try:
                 sent.append((job, self._outbox.broadcast(job.authority, outgoing.id, outgoing)))
@@ -207,10 +211,10 @@ class SendJobs:
 
     # One transfer.
 
-    def _send_alone(self, job: _SendJob) -> None:
+    def _send_alone(self, job: SendJob) -> None:
         sent = self._broadcast(job.authority, job.transfer) if job.transfer is not None else None
         if sent is None:
-            self._committer.finish(job.claimed)
+            self._committer.finish(job.claimed, self._gate.forget(job.claimed))
         elif isinstance(sent, SignedTransaction):
             self._commit_sent([(job, sent)])
         else:
@@ -237,7 +241,7 @@ class SendJobs:
         except ChainUnavailable:
             return "lost"
 
-    def _try_again(self, job: _SendJob, why: _Unsent) -> None:
+    def _try_again(self, job: SendJob, why: _Unsent) -> None:
         """Keep the job, with its owner's interim commit; or end it, if the owner has ended."""
         owner, claimed, now = job.owner, job.claimed, self._clock.now()
         doubt: Doubt = "silent" if why == "searching" else why
@@ -262,7 +266,7 @@ class SendJobs:
 
     # The outcome of either.
 
-    def _commit_sent(self, sent: Sequence[tuple[_SendJob, SignedTransaction]]) -> int:
+    def _commit_sent(self, sent: Sequence[tuple[SendJob, SignedTransaction]]) -> int:
         """End send jobs, each with its owner's step; return how many.
 
         If one fails, the first is committed alone: the others are sent again in their own turns.
@@ -290,7 +294,7 @@ class SendJobs:
         return len(sent)
 
     @contextmanager
-    def _observe(self, jobs: Sequence[_SendJob]) -> Iterator[None]:
+    def _observe(self, jobs: Sequence[SendJob]) -> Iterator[None]:
         with ExitStack() as observed:
             for job in jobs:
                 _, _, queue = job.claimed.job.queue.rpartition(".")
@@ -304,12 +308,6 @@ def order_locks(locks: Sequence[Get]) -> Sequence[Get]:
     ranks = {kind: rank for rank, kind in enumerate(dict.fromkeys(lock.kind for lock in locks))}
     ranks[Job] = -1
     return sorted(dict.fromkeys(locks), key=lambda lock: (ranks[lock.kind], lock.id))
-
-
-def _read_job(snapshot: Snapshot, owner: TransferOwner[Any], claimed: ClaimedJob) -> _SendJob:
-    record = snapshot.get(owner.record_type, claimed.job.subject)
-    assert record is not None, f"no subject {claimed.job.subject}"
-    return _SendJob(owner, claimed, record, owner.find_to_send(record))
 
 
 def _is_untried(job: Job, now: Instant) -> bool:

@@ -81,6 +81,7 @@ class ModuleStepOwner:
 
     record_type = RoleModuleInstallation
     on_unsent = None
+    on_screened = None
 
     def __init__(self, chains: Mapping[int, Chain], status: StepStatus) -> None:
         self._chains = chains

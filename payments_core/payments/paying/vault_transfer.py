@@ -37,6 +37,7 @@ class FundingOwner:
 
     record_type = FundingOperation
     send_kind = SEND_FUNDING
+    on_screened = None
 
     def find_to_send(self, record: FundingOperation) -> TransferToSend | None:
         """Until it ended, or was sent before a crash."""

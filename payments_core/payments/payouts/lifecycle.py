@@ -121,6 +121,11 @@ def fail_funding(payment: Payment, reason: str, *, now: Instant) -> Step[Payment
     return payments.fail_release(failed, reason, now=now)
 
 
+def block_funding(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
+    """Screening has blocked the transfer to the off-ramp address, and the bank was not asked."""
+    return payments.block(_step_payout(payment, "fail", failure=reason), reason, now=now)
+
+
 def reverse_funding(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The off-ramp address does not have the funds after all; the vault has them.
 

@@ -52,7 +52,7 @@ class Receipt(Record):
         },
         indexes=(Index("by_payment", key=("payment_id",), order=("observed_at",)),),
         uniques=(Unique("log", ("payment_id", "chain_id", "transaction_hash", "position")),),
-        schema=4,
+        schema=5,
         upgrades={3: _pin_noticed_token},
     )
 

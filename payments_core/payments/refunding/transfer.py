@@ -16,18 +16,23 @@ from payments_core.chains.outbox.record import (
     TransferOutcome,
     TransferPurpose,
     TransferToWatch,
+    lock_transfer,
     watch_job,
+    withdraw_unsigned,
 )
 from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
+from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import lock_payment
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds import lifecycle
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.refunds.waiting import SEND_REFUND
+from payments_core.payments.refunds.withdrawal import withdraw_unsigned_refunds
 from payments_core.payments.reversals import reverse_refund
+from payments_core.screening.judging import Judgement, ScreenedTransfer, pay_out
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
@@ -53,7 +58,33 @@ class RefundOwner:
         """Unless it was sent before a crash, or what it returns is not final."""
         if record.status != "created" or record.waits_for:
             return None
-        return TransferToSend(record.chain_id, record.outgoing_id)
+        screened = ScreenedTransfer(
+            resource=record.payment_id,
+            owner=record.id,
+            asset=record.asset,
+            amount_atomic=record.amount_atomic,
+            concerns=(pay_out(record.chain_id, record.destination),),
+            is_held=record.in_review,
+        )
+        return TransferToSend(record.chain_id, record.outgoing_id, screened=screened)
+
+    def on_screened(
+        self, tx: Transaction, record: Refund, judgement: Judgement, *, now: Instant
+    ) -> Decision[bool] | None:
+        """Held, or `failed`: its amount can be refunded again, to another destination."""
+        payment, refund = _lock_refund(tx, record)
+        if refund.status != "created":
+            return None
+        if withdraw_unsigned(lock_transfer(tx, refund.outgoing_id)) is None:
+            return None
+        if judgement.finding != "blocked":
+            step = lifecycle.end_hold if judgement.finding == "clear" else lifecycle.hold
+            return step(refund, payment, now=now).as_decision(True)
+        after, ended = withdraw_unsigned_refunds(
+            tx, Step(payment), [refund],
+            now=now, trigger="block", failure=judgement.blocked_reason,
+        )  # fmt: skip
+        return after.as_decision(False).merge(ended)
 
     def locks(self, record: Refund, transaction_hash: str) -> Sequence[Get]:
         """The Payment and the refund."""

@@ -9,6 +9,7 @@ from payments_core.engine.events import NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.evolve import evolve
+from payments_core.payments.events import build_event
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.transitions import PAYMENT
@@ -30,6 +31,26 @@ REFUND = StateMachine(
             "failed",
             emits="refund.failed",
             why="A reorg undid a transfer that brought the funds, before the refund was signed.",
+        ),
+        Transition(
+            "created",
+            "hold",
+            "created",
+            emits="payment.in_review",
+            why="Screening has not cleared the destination; the transfer waits, unsigned.",
+        ),
+        Transition(
+            "created",
+            "pass",
+            "created",
+            why="Screening has cleared the destination; the transfer is signed.",
+        ),
+        Transition(
+            "created",
+            "block",
+            "failed",
+            emits="refund.failed",
+            why="Screening has blocked the destination; nothing was signed.",
         ),
         Transition(
             "submitted",
@@ -69,6 +90,7 @@ def apply_trigger(
 ) -> Step[Refund]:
     """The refund after `trigger`, with `changes`. Raises InvalidState."""
     row = REFUND.step(refund.status, trigger)
+    changes["in_review"] = trigger == "hold"
     if row.target == "succeeded":
         changes["succeeded_at_ms"] = now
     after = evolve(
@@ -78,7 +100,19 @@ def apply_trigger(
         updated_at_ms=now,
         **changes,
     )
+    if row.emits == "payment.in_review":
+        return Step(after, (build_event(row.emits, payment, refundId=refund.id),))
     return Step(after, (_build_event(row.emits, after, payment),) if row.emits else ())
+
+
+def hold(refund: Refund, payment: Payment, *, now: Instant) -> Step[Refund]:
+    """Screening has not cleared the destination; unchanged if it is held already."""
+    return Step(refund) if refund.in_review else apply_trigger(refund, "hold", payment, now=now)
+
+
+def end_hold(refund: Refund, payment: Payment, *, now: Instant) -> Step[Refund]:
+    """Screening has cleared the destination; unchanged if it is not held."""
+    return apply_trigger(refund, "pass", payment, now=now) if refund.in_review else Step(refund)
 
 
 def payment_trigger(payment: Payment, refund: Refund) -> str:

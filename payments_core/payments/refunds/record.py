@@ -24,7 +24,8 @@ PENDING = ("created", "submitted")
 class Refund(Record):
     """One transfer back. The accounts of the Payment's books that it uses are fixed at creation.
 
-    `vault_id` is set if the recipient's vault pays. `claimed` says of a succeeded refund that
+    `vault_id` is set if the recipient's vault pays. `in_review` says that screening has not cleared
+    its destination yet: it waits, unsigned. `claimed` says of a succeeded refund that
     its destination was a sender, whose claim it reduced. `waits_for` has the hashes of the
     transactions that must be final before it is sent (`waiting.py`). `early_acceptance` is the row
     by which its own transfer counts, if that is not the chain's own finality.
@@ -46,7 +47,7 @@ class Refund(Record):
             Index("by_payment", key=("payment_id",), order=("created_at",), descending=True),
             Index("by_destination", key=("destination",), order=("created_at",), descending=True),
         ),
-        schema=5,
+        schema=6,
         upgrades={3: pin_token},
     )
 
@@ -69,6 +70,7 @@ class Refund(Record):
     transaction_hash: str | None = None
     failure: str | None = None
     claimed: bool = False
+    in_review: bool = False
     waits_for: tuple[str, ...] = attrs.field(default=(), repr=False)
     early_acceptance: Acceptance | None = attrs.field(default=None, repr=False)
     created_at_ms: Instant

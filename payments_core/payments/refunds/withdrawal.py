@@ -38,9 +38,18 @@ def withdraw_unfunded_refunds(
 
 
 def withdraw_unsigned_refunds(
-    tx: Transaction, step: Step[Payment], refunds: Iterable[Refund], *, now: Instant
+    tx: Transaction,
+    step: Step[Payment],
+    refunds: Iterable[Refund],
+    *,
+    now: Instant,
+    trigger: str = "withdraw",
+    failure: str = "funds_reorged",
 ) -> tuple[Step[Payment], Decision[None]]:
-    """The step of a locked Payment without those of its locked refunds that are not signed."""
+    """The step of a locked Payment without those of its locked refunds that are not signed.
+
+    They end by `trigger`, with the `failure`.
+    """
     decision: Decision[None] = Decision(None)
     freed: dict[str, int] = {}
     for refund in refunds:
@@ -50,7 +59,7 @@ def withdraw_unsigned_refunds(
             continue
         step = step.then(payments.drop_refund, refund.id, now=now)
         failed = lifecycle.apply_trigger(
-            refund, "withdraw", step.record, now=now, failure="funds_reorged", waits_for=()
+            refund, trigger, step.record, now=now, failure=failure, waits_for=()
         )
         decision = decision.merge(failed.as_decision(), Decision(None, replaces=(stopped,)))
         if refund.vault_id is not None:
