@@ -94,6 +94,7 @@ if TYPE_CHECKING:
         ProviderSignatureInvalid,
         ReconciliationActionNotAllowed,
         ResourceConflict,
+        ScreeningRefused,
         ServiceUnavailable,
         StorageLimitReached,
         Unauthenticated,
@@ -234,8 +235,9 @@ __all__ = [
     "WebhookUrlInUse", "WebhookLimitReached", "UsernameTaken", "InsufficientBalance",
     "PolicyDenied", "PolicyInactive", "PaymentExpired",
     "OptionExpired", "ActionExpired", "ActionInvalid", "AmountOutOfRange", "UnsupportedChain",
-    "UnsupportedAsset", "DestinationNotAllowed", "ReconciliationActionNotAllowed",
-    "CapabilityNotActive", "WebhookUrlNotAllowed", "DependencyFailed",
+    "UnsupportedAsset", "DestinationNotAllowed", "ScreeningRefused",
+    "ReconciliationActionNotAllowed", "CapabilityNotActive", "WebhookUrlNotAllowed",
+    "DependencyFailed",
     "PaymentOptionLimitReached", "StorageLimitReached", "Unavailable", "FieldError",
     "StorageUnavailable", "UnknownKeyRing", "UnreadableDocument", "WeakKeyRing",
 ]  # fmt: skip
@@ -282,7 +284,7 @@ _MODULES = {
         "NotFound OptionExpired OptionLocked OptionSuperseded OriginNotAllowed PaymentExpired "
         "PaymentOptionLimitReached PaymentsError PolicyDenied PolicyInactive "
         "ProviderSignatureInvalid "
-        "ReconciliationActionNotAllowed ResourceConflict "
+        "ReconciliationActionNotAllowed ResourceConflict ScreeningRefused "
         "ServiceUnavailable StorageLimitReached Unauthenticated Unauthorized Unavailable "
         "Unprocessable "
         "UnsupportedAsset UnsupportedChain UnsupportedVersion UsernameTaken ValidationFailed "

@@ -54,6 +54,7 @@ from payments_core.misdirected.coin_reports import CoinReportOwner
 from payments_core.notices.jobs import KEPT_MS, ROUTE_NOTICE, NoticeJobs
 from payments_core.notices.owners import NoticeOwner
 from payments_core.notices.record import ProviderKind
+from payments_core.notices.screening import ScreeningNotices
 from payments_core.onramps.credit import FOLLOW_TRANSFER, CreditOwner
 from payments_core.onramps.following import TransferFollower
 from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, UnmatchedTransfers
@@ -284,6 +285,7 @@ class BackgroundJobs:
             "kyc": verifications,
             "bank": self._bank_notices(mode),
             "onramp": offers,
+            "screening": ScreeningNotices(ports),
         }
         return {
             ROUTE_NOTICE: NoticeJobs(ports, owners).route,

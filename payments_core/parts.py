@@ -52,6 +52,7 @@ from payments_core.sandbox.banks import FundingBanks
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.operations import Sandbox
 from payments_core.screening.asking import Screener
+from payments_core.screening.operations import ScreeningDecisions
 from payments_core.settings import Settings
 from payments_core.tenants.client_sessions import ClientSessions
 from payments_core.tenants.operations import Tenants
@@ -102,10 +103,10 @@ class Parts:
         self._simulated_onramp = providers.simulated_onramp
         self._simulated_funding_bank = funding_banks.simulated
         banks = providers.banks
-        destinations = Destinations(ports, chains)
         payouts = PayoutCreation(ports, banks)
         remote_calls = self._remote_calls = RemoteCalls(settings.max_remote_calls, waits)
         screener = Screener(ports, providers.screening, remote_calls)
+        destinations = Destinations(ports, chains, screener)
         self.tenants: Final = Tenants(ports)
         """Partners, their apps and environments, and their keys."""
         self.operators: Final = Operators(ports)
@@ -122,12 +123,14 @@ class Parts:
             ports.networks, chains, remote_calls, providers.pricing
         )
         """Balances of any address, ours or not."""
-        self.wallets: Final = Wallets(ports, chains, remote_calls, settings.service_name)
+        self.wallets: Final = Wallets(ports, chains, remote_calls, screener, settings.service_name)
         """The wallets that accounts have proven to hold, and the challenges to prove it."""
         self.pricing: Final = providers.pricing
         """The source of prices of each mode that has one."""
         self.verifications: Final = Verifications(ports, providers.kyc, remote_calls)
         """The identity checks of accounts, by a KYC provider."""
+        self.screening: Final = ScreeningDecisions(ports)
+        """What screening holds or has stopped, for an operator to decide."""
         self.capabilities: Final = Capabilities(ports, banks, funding_banks.by_mode)
         """Which bank flows accounts may use, as the bank decides."""
         self.bank_accounts: Final = BankAccounts(ports, banks)
@@ -152,6 +155,7 @@ class Parts:
             self.scanner,
             remote_calls,
             destinations.find_own,
+            screener,
         )
         """Deposit addresses of accounts, and the transfers that arrived there."""
         self.links: Final = _make_links(ports, settings)

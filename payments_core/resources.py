@@ -36,6 +36,7 @@ from payments_core.payments.refunding import operations as refunds
 from payments_core.payments.refunding import reconciliation
 from payments_core.quotes import operations as quotes
 from payments_core.sandbox import operations as sandbox
+from payments_core.screening import operations as screening
 from payments_core.tenants import client_sessions, request_log
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.arguments import check_arguments
@@ -139,6 +140,18 @@ class Verifications(Resource):
     list_pending: Final = bound(lambda p: p.verifications, verifications.Verifications.list_pending)
     read: Final = bound(lambda p: p.verifications, verifications.Verifications.get)
     decide: Final = bound(lambda p: p.verifications, verifications.Verifications.decide)
+
+
+class Screening(Resource):
+    """What screening holds or has stopped, and an operator's decisions on it.
+
+    >>> shop.screening.list_held("blocked")
+    Page()
+    """
+
+    list_held: Final = bound(lambda p: p.screening, screening.ScreeningDecisions.list)
+    read_held: Final = bound(lambda p: p.screening, screening.ScreeningDecisions.get)
+    decide: Final = bound(lambda p: p.screening, screening.ScreeningDecisions.decide)
 
 
 class BankAccounts(Resource):
@@ -483,6 +496,7 @@ class Resources(Resource):
     accounts: Final = Shown(Accounts)
     wallets: Final = Shown(Wallets)
     verifications: Final = Shown(Verifications)
+    screening: Final = Shown(Screening)
     bank_accounts: Final = Shown(BankAccounts)
     onramps: Final = Shown(Onramps)
     vaults: Final = Shown(Vaults)

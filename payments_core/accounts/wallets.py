@@ -45,11 +45,14 @@ from payments_core.errors import (
     FieldError,
     NotFound,
     PaymentsError,
+    ScreeningRefused,
     UnsupportedChain,
     ValidationFailed,
 )
 from payments_core.evolve import evolve
 from payments_core.networks import ChainType
+from payments_core.screening.asking import Screener
+from payments_core.screening.port import ScreeningRequest, Subject
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority, require_room
 from payments_core.tenants.idempotency import once_per_key
@@ -85,7 +88,12 @@ class Wallets:
     """Links wallets to accounts, and lists them."""
 
     def __init__(
-        self, ports: Ports, chains: Mapping[int, Chain], calls: RemoteCalls, service_name: str
+        self,
+        ports: Ports,
+        chains: Mapping[int, Chain],
+        calls: RemoteCalls,
+        screener: Screener,
+        service_name: str,
     ) -> None:
         self._storage = ports.storage
         self._networks = ports.networks
@@ -93,6 +101,7 @@ class Wallets:
         self._clock = ports.clock
         self._chains = chains
         self._contract_wallets = ContractSignatureChecker(ports, chains, calls)
+        self._screener = screener
         self._entropy = ports.entropy
         self._service_name = service_name
 
@@ -165,12 +174,14 @@ class Wallets:
         wallet that is not deployed yet, ERC-6492) on the chains whose contract accepts the
         signature. A wallet that the account already lists keeps its row. Raises NotFound for an
         unknown account or another account's challenge, AccountSuspended, ActionAlreadyUsed,
-        ActionExpired, ValidationFailed at `signature` and `publicKey`, DependencyFailed if
-        no contract accepts the signature and a chain that may does not answer, and
-        ResourceConflict if the address is verified for another account or the account has too
-        many wallets, and StorageLimitReached.
+        ActionExpired, ValidationFailed at `signature` and `publicKey`, DependencyFailed if no
+        contract accepts the signature and a chain that may does not answer, or if screening does
+        not answer, ScreeningRefused if that does not clear the address, ResourceConflict if the
+        address is verified for another account or the account has too many wallets, and
+        StorageLimitReached.
         """
         authority = require_room(authority)
+        self._committer.replay(authority, idempotency_key)
         proof = self._check_answer(authority, account_id, challenge_id, signature, public_key)
         now = self._clock.now()
 
@@ -209,9 +220,10 @@ class Wallets:
 
         A wallet's signature of a text works once in the environment, for any account. Raises
         NotFound, AccountSuspended, ActionAlreadyUsed, ValidationFailed, DependencyFailed,
-        ResourceConflict and StorageLimitReached as `add` does.
+        ScreeningRefused, ResourceConflict and StorageLimitReached as `add` does.
         """
         authority = require_room(authority)
+        self._committer.replay(authority, idempotency_key)
         try:
             address = self._networks.normalize_wallet_address(wallet.chain_type, wallet.address)
         except AddressError as error:
@@ -334,7 +346,7 @@ class Wallets:
         """
         faults = find_signature_faults(signed)
         if not faults:
-            return _Proof(by_key=True)
+            return self._screen(authority, signed, _Proof(by_key=True), may_ask=may_ask)
         claim = contract_claim(signed)
         if claim is not None and may_ask:
             try:
@@ -344,10 +356,24 @@ class Wallets:
             except DependencyFailed as error:
                 return error
             if accepting:
-                return _Proof(chain_ids=accepting)
+                return self._screen(authority, signed, _Proof(chain_ids=accepting), may_ask=may_ask)
             if len(claim.signature) != _KEY_SIGNATURE_BYTES:
                 faults = (_SIGNATURE_NOT_ACCEPTED,)
         return ValidationFailed(faults)
+
+    def _screen(
+        self, authority: Authority, signed: SignedText, proof: _Proof, *, may_ask: bool
+    ) -> _Proof | PaymentsError:
+        """The proof, if screening clears the address: a wallet is of every chain."""
+        if not may_ask:
+            return proof
+        subject = Subject(kind="address", reference=signed.address)
+        asked = ScreeningRequest(key=f"link/{subject.key}", subject=subject, direction="link")
+        try:
+            self._screener.require_clear(authority.mode, authority.partition, asked)
+        except (ScreeningRefused, DependencyFailed) as error:
+            return error
+        return proof
 
 
 def _may_answer(challenge: WalletChallenge, account_id: str, now: Instant) -> bool:

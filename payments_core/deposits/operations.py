@@ -45,6 +45,8 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.field_views import FieldView, instant_view
+from payments_core.screening.asking import Screener
+from payments_core.screening.judging import pay_out
 from payments_core.storage.port import Page, Position, Transaction
 from payments_core.storage.reads import Get
 from payments_core.tenants.authorization import Authority, require_standard_key
@@ -105,10 +107,12 @@ class Deposits:
         scanner: Callable[[str], Scanner],
         calls: RemoteCalls,
         find_own: Callable[[str, Collection[str]], frozenset[str]],
+        screener: Screener,
     ) -> None:
         """`scanner` gives the scanner of a mode; `find_own` those of some addresses that are this
         service's."""
         self._find_own = find_own
+        self._screener = screener
         self._storage = ports.storage
         self._networks = ports.networks
         self._committer = ports.committer
@@ -263,7 +267,7 @@ class Deposits:
         An address that is not the sender needs a standard key. Raises NotFound, UnsupportedChain,
         InvalidState (it is not rejected), ResourceConflict (it is on its way back, or is back),
         ValidationFailed (also if no sender is known, and for None, which may be a lost value),
-        DestinationNotAllowed, InsufficientPermissions, DependencyFailed.
+        DestinationNotAllowed, ScreeningRefused, InsufficientPermissions, DependencyFailed.
         """
         self._committer.replay(authority, idempotency_key)
         account, known = self._storage.fetch(
@@ -280,6 +284,9 @@ class Deposits:
         named = self._parse_destination(authority.partition, chain, destination, vault)
         payable = self._find_payable(authority.partition, chain, known.sender)
         require_returnable(known)
+        if named is not None:
+            concern = pay_out(known.chain_id, named)
+            self._screener.require_unblocked(authority.mode, authority.partition, known.id, concern)
         operator = follow_operator(chain, authority.partition)
         left = self._find_left(authority.partition, chain, known)
         require_gas(chain, operator, "pay")

@@ -32,6 +32,8 @@ from payments_core.networks import Asset
 from payments_core.payments.named_payers import find_named_payers
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import OFFRAMP_OWNER, Destination, Payment, PurgedPayment
+from payments_core.screening.asking import Screener
+from payments_core.screening.judging import pay_out
 from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
@@ -107,8 +109,9 @@ _UNWRITTEN: tuple[tuple[AddressKind, str], ...] = (
 class Destinations:
     """Finds recipients."""
 
-    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain], screener: Screener) -> None:
         self._storage = ports.storage
+        self._screener = screener
         self._networks = ports.networks
         self._chains = chains
 
@@ -216,6 +219,14 @@ class Destinations:
             raise ValidationFailed.at("destination", "must not be the recipient's own address")
         self.reject_own_address(partition, address)
         return address
+
+    def screen_payee(self, authority: Authority, payment: Payment, address: str) -> None:
+        """Return unless the destination of a refund that a caller names is blocked.
+
+        Raises ScreeningRefused.
+        """
+        concern = pay_out(payment.chain_id, address)
+        self._screener.require_unblocked(authority.mode, authority.partition, payment.id, concern)
 
     def lock_recipient(
         self, tx: Transaction, authority: Authority, recipient_id: str | None

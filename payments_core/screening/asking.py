@@ -10,12 +10,13 @@ import logging
 from collections.abc import Mapping
 from typing import get_args
 
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed, ScreeningRefused
-from payments_core.screening.judging import make_verdict
+from payments_core.screening.judging import Concern, decision_id, make_verdict, to_verdict
 from payments_core.screening.port import (
     Outcome,
     Screening,
@@ -23,8 +24,9 @@ from payments_core.screening.port import (
     ScreeningUnavailable,
     Verdict,
 )
-from payments_core.screening.record import ScreeningVerdict
+from payments_core.screening.record import HeldTransfer, ScreeningVerdict
 from payments_core.storage.port import Transaction
+from payments_core.storage.reads import Get
 
 MAX_TEXT_LENGTH = 500
 """The length of a provider's case, and of what is kept of its reason."""
@@ -70,44 +72,93 @@ class Screener:
             raise ScreeningUnavailable("the answer is no verdict")
         return answer
 
-    def require_clear(
-        self, mode: str, partition: str, request: ScreeningRequest, *, passes_review: bool = False
-    ) -> None:
-        """Return if the subject of a request is clear, or is in review and that passes here.
+    def require_clear(self, mode: str, partition: str, request: ScreeningRequest) -> None:
+        """Return if the subject of a wallet link is clear.
 
         A verdict that still counts is not asked for again. One that refuses is stored, so that the
-        provider's notices of its case are known. Raises ScreeningRefused, and DependencyFailed
-        without an answer unless reviews pass, since then it is asked again.
+        provider's notices of its case are known. Raises ScreeningRefused, DependencyFailed.
         """
         if not self.screens(mode):
             return
-        subject = request.subject
-        stored = self._storage.read(
-            partition, lambda snapshot: snapshot.get(ScreeningVerdict, subject.key)
-        )
-        passing = ("clear", "review") if passes_review else ("clear",)
+        [stored] = self._storage.fetch(partition, Get(ScreeningVerdict, request.subject.key))
         if stored is not None and self._clock.now() < stored.valid_until_ms:
-            if stored.outcome not in passing:
+            if stored.outcome != "clear":
                 raise ScreeningRefused(stored.outcome, stored.reason)
             return
         try:
             verdict = self.ask(mode, partition, request)
-        except (ScreeningUnavailable, DependencyFailed) as error:
-            if passes_review:
-                return
+        except ScreeningUnavailable as error:
             raise DependencyFailed("screening") from error
-        if verdict.outcome in passing:
+        if verdict.outcome != "clear":
+            self._commit(mode, partition, request, verdict, None)
+            raise ScreeningRefused(verdict.outcome, verdict.reason)
+
+    def require_unblocked(self, mode: str, partition: str, resource: str, concern: Concern) -> None:
+        """Return unless the destination is blocked to which a request sends funds back.
+
+        What is not refused here is judged again before it is signed, so a review passes, and no
+        answer too. What is refused waits for an operator's decision for the resource. Raises
+        ScreeningRefused.
+        """
+        if not self.screens(mode):
             return
+        key, by_hand = concern.subject.key, decision_id(resource, concern)
+        stored, decided = self._storage.fetch(
+            partition, Get(ScreeningVerdict, key), Get(ScreeningVerdict, by_hand)
+        )
+        if decided is not None:
+            if decided.outcome == "blocked":
+                raise ScreeningRefused("blocked", decided.reason)
+            return
+        request = ScreeningRequest(
+            key=by_hand, subject=concern.subject, direction=concern.direction
+        )
+        if stored is not None and self._clock.now() < stored.valid_until_ms:
+            verdict = to_verdict(stored)
+        else:
+            try:
+                verdict = self.ask(mode, partition, request)
+            except (ScreeningUnavailable, DependencyFailed):
+                return
+        if verdict.outcome == "blocked":
+            self._commit(mode, partition, request, verdict, resource)
+            raise ScreeningRefused("blocked", verdict.reason)
+
+    def _commit(
+        self,
+        mode: str,
+        partition: str,
+        request: ScreeningRequest,
+        verdict: Verdict,
+        resource: str | None,
+    ) -> None:
+        """Store a verdict that refuses a request; with a `resource`, an operator decides."""
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
-            return store_verdict(tx, request, verdict, self._clock.now())
+            now = self._clock.now()
+            stored = store_verdict(tx, request, verdict, now)
+            if resource is None or tx.get(HeldTransfer, request.key, for_update=True) is not None:
+                return stored
+            held = HeldTransfer(
+                id=request.key,
+                status="blocked",
+                subject_key=request.subject.key,
+                subject=request.subject,
+                direction=request.direction,
+                resource=resource,
+                owner=resource,
+                case=verdict.case,
+                reason=verdict.reason,
+                created_at_ms=now,
+                updated_at_ms=now,
+            )
+            return stored.merge(Decision(None, inserts=(held,)))
 
         self._committer.commit(WorkerAuthority(partition, mode), decide)
-        raise ScreeningRefused(verdict.outcome, verdict.reason)
 
 
 def store_verdict(
-    tx: Transaction, request: ScreeningRequest, verdict: Verdict, now: int
+    tx: Transaction, request: ScreeningRequest, verdict: Verdict, now: Instant
 ) -> Decision[None]:
     """An answer, in place of the earlier one of its subject."""
     known = tx.get(ScreeningVerdict, request.subject.key, for_update=True)

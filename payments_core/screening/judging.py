@@ -6,7 +6,7 @@ only if each verdict is clear.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 import attrs
@@ -25,6 +25,9 @@ from payments_core.storage.jobs import NEVER
 
 Finding = Literal["clear", "review", "blocked", "silent"]
 """What is known of a transfer: `silent` if the provider did not answer for somebody."""
+
+Decided = Literal["clear", "blocked"]
+"""What an operator decides."""
 
 BlockedReason = Literal["destination_blocked", "sender_blocked"]
 
@@ -171,22 +174,26 @@ def make_verdict(
     )
 
 
+def to_verdict(stored: ScreeningVerdict) -> Verdict:
+    """What the provider has said, as it was stored."""
+    return Verdict(
+        outcome=stored.outcome,
+        case=stored.case,
+        valid_until_ms=stored.valid_until_ms,
+        reason=stored.reason,
+    )
+
+
 def decide_by_hand(
     resource: str, concern: Concern, known: ScreeningVerdict | None, *,
-    is_clear: bool, operator: str, now: Instant,
+    outcome: Decided, operator: str, now: Instant,
 ) -> ScreeningVerdict:  # fmt: skip
     """An operator's verdict, in place of the one that is `known`."""
     made = known or ScreeningVerdict(
         id=decision_id(resource, concern),
-        outcome="blocked",
+        outcome=outcome,
         valid_until_ms=NEVER,
         created_at_ms=now,
         updated_at_ms=now,
     )
-    outcome: Literal["clear", "blocked"] = "clear" if is_clear else "blocked"
     return evolve(made, outcome=outcome, decided_by=operator, updated_at_ms=now)
-
-
-def are_all(judgements: Sequence[Judgement], finding: Finding) -> bool:
-    """Whether each has this finding."""
-    return all(one.finding == finding for one in judgements)

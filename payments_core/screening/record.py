@@ -46,6 +46,9 @@ class ScreeningVerdict(Record):
 class HeldTransfer(Record):
     """A transfer that is not signed, because of its `subject`; the id is that of its send job.
 
+    A request that was refused for its destination has no transfer, and is `blocked` under the id of
+    the operator's verdict that it waits for.
+
     `in_review` it is looked at again by that job. `blocked` it was stopped. It is deleted when the
     transfer may be signed, when its owner no longer needs it, and when an operator has decided what
     is blocked. `resource` is for whom an operator decides: the Payment, the deposit or the bank
@@ -67,7 +70,7 @@ class HeldTransfer(Record):
     direction: Direction
     resource: str
     owner: str
-    transfer_id: str
+    transfer_id: str | None = None
     case: str | None = None
     reason: str | None = None
     created_at_ms: Instant

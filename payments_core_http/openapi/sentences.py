@@ -278,6 +278,7 @@ OF_ERRORS: Mapping[str, str] = {
     "limit": "The maximum that is allowed.",
     "limitBytes": "The maximum number of bytes that are read, or stored.",
     "optionId": "The option that prevents the request; null if the caller may not see it.",
+    "outcome": "What the screening provider says: `review` or `blocked`.",
     "path": "The path of the field, for example `wallets[0].address`; empty for the whole body.",
     "product": "The product that the environment lacks.",
     "reason": "Why the request was refused.",

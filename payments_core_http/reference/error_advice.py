@@ -236,6 +236,12 @@ ADVICE: Mapping[str, Advice] = {
          "The payment settings do not list the wallet."),
         ("`details.reason` says why: choose another destination, or allow this one.",),
     ),
+    "screening_refused": Advice(
+        ("The screening provider reviews or blocks the address; `details.reason` is the"
+         " provider's, if it gave one.",),
+        ("Nothing was stored. Use another address, or send it again when the review has ended.",
+         "A refund to such an address is the decision of those who run the service."),
+    ),
     "reconciliation_action_not_allowed": Advice(
         ("No funds are held, no transfer has failed, or a refund is in progress.",),
         ("Read the Payment's `reconciliation` and `receipts`, and choose another action.",),

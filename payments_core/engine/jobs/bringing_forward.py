@@ -17,6 +17,11 @@ def bring_forward(tx: Transaction, job: Job, now: Instant) -> Decision[None] | N
     known = tx.get(Job, job.id, for_update=True)
     if known is None:
         return Decision(None, inserts=(job,))
+    return bring_known_forward(known, now)
+
+
+def bring_known_forward(known: Job, now: Instant) -> Decision[None] | None:
+    """A locked job, due now; None while it runs, since it may look too early."""
     if known.lease_until == NEVER:  # parked: it looks at the bank when an operator resumes it
         return Decision(None)
     if known.lease_until > now:

@@ -124,12 +124,15 @@ class Refunds:
 
         Raises NotFound, ValidationFailed, AmountOutOfRange, InvalidState (nothing to refund, or
         released to an outside wallet), InsufficientPermissions (another destination needs a
-        standard key), DestinationNotAllowed, PolicyInactive, PolicyDenied, InsufficientBalance,
-        DependencyFailed, ResourceConflict.
+        standard key), DestinationNotAllowed, ScreeningRefused, PolicyInactive, PolicyDenied,
+        InsufficientBalance, DependencyFailed, ResourceConflict.
         """
         payment = self._load_payment(authority, payment_id)
         amount = None if new.amount is UNSET else parse_positive_amount(new.amount, payment.asset)
         destination = self._find_destination(authority, payment, new.destination)
+        if destination is not None:
+            self._committer.replay(authority, idempotency_key)
+            self._destinations.screen_payee(authority, payment, destination)
 
         def attempt() -> tuple[Refund, ...]:
             # a retry may find its own amount gone: it still gets the answer

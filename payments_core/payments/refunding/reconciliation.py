@@ -90,8 +90,8 @@ class Reconciliations:
         up to 512 characters; it is kept with the Payment, and is the reason for refunds.
 
         Raises NotFound, InvalidState (nothing to decide), ReconciliationActionNotAllowed,
-        ValidationFailed, DestinationNotAllowed, InsufficientPermissions, DependencyFailed, and for
-        a retried send the errors of its creation.
+        ValidationFailed, DestinationNotAllowed, ScreeningRefused, InsufficientPermissions,
+        DependencyFailed, and for a retried send the errors of its creation.
         """
         if destination is not UNSET and action not in SENDS_BACK:
             raise ValidationFailed.at("destination", f"is only for {', '.join(SENDS_BACK)}")
@@ -168,12 +168,17 @@ class Reconciliations:
     def _find_payee(
         self, authority: Authority, payment: Payment, destination: str | UnsetType
     ) -> str | None:
-        """The destination, if one was named. Raises as `Destinations.parse_payee`."""
+        """The destination, if one was named and is not blocked.
+
+        Raises as `Destinations.parse_payee` and `screen_payee`.
+        """
         if destination is UNSET:
             return None
         if payment.payout is not None:
             raise ValidationFailed.at("destination", "must be absent: it goes back to the vault")
-        return self._destinations.parse_payee(authority.partition, payment, destination)
+        payee = self._destinations.parse_payee(authority.partition, payment, destination)
+        self._destinations.screen_payee(authority, payment, payee)
+        return payee
 
     def _load_payment(self, authority: Authority, payment_id: str) -> Payment:
         payment = self._storage.read(

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, str] = {
     "signers": "Check the operators' keys, and list their addresses.",
     "key-ring": "Create master keys, and reseal with the current one.",
     "verification": "List the verifications that wait, and decide one by hand.",
+    "screening": "List the transfers that screening holds or has stopped, and decide one.",
     "notices": "List the notices of providers that name unknown cases, and retry one.",
     "jobs": "List parked jobs, and retry one.",
     "damaged": "List damaged rows; show, repair or remove one.",

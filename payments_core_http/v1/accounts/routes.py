@@ -38,7 +38,7 @@ LEGACY_ACCOUNTS = (
         body=bodies.AddAddress,
         errors=(
             NotFound, errors.AccountSuspended, errors.ActionAlreadyUsed, errors.ResourceConflict,
-            errors.DependencyFailed, errors.StorageLimitReached,
+            errors.ScreeningRefused, errors.DependencyFailed, errors.StorageLimitReached,
         ),
         response=views.LinkedAddressesResponse, operation="addLegacyAddress",
         summary="Link a wallet to an account by the wallet's signature of a message.",

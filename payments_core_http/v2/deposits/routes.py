@@ -47,7 +47,7 @@ DEPOSITS = (
         needs=DEPOSITS_KEY, body=bodies.ReturnDeposit, idempotency="required",
         errors=(
             NotFound, errors.UnsupportedChain, errors.InvalidState, errors.ResourceConflict,
-            errors.DestinationNotAllowed, errors.DependencyFailed,
+            errors.DestinationNotAllowed, errors.ScreeningRefused, errors.DependencyFailed,
         ),
         response=views.DepositView, operation="returnDeposit",
         summary="Send a rejected deposit back, on its own chain.",

@@ -48,7 +48,7 @@ PAYMENTS = (
         errors=(
             NotFound, errors.InvalidState, errors.ReconciliationActionNotAllowed,
             errors.AccountSuspended, errors.ResourceConflict, errors.CapabilityNotActive,
-            errors.DestinationNotAllowed, *VAULT_SPENDING,
+            errors.DestinationNotAllowed, errors.ScreeningRefused, *VAULT_SPENDING,
         ),
         response=views.PaymentView,
         summary="Resolve a Payment that needs a decision.",

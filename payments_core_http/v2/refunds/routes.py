@@ -15,7 +15,7 @@ REFUNDS = (
         body=bodies.CreateRefund, success=201, idempotency="required",
         errors=(
             NotFound, errors.AmountOutOfRange, errors.InvalidState, errors.DestinationNotAllowed,
-            errors.ResourceConflict, *VAULT_SPENDING,
+            errors.ScreeningRefused, errors.ResourceConflict, *VAULT_SPENDING,
         ),
         response=views.CreatedRefundView,
         summary="Refund received funds, in full or in part.",

@@ -26,7 +26,7 @@ WALLETS = (
         errors=(
             NotFound, errors.AccountSuspended, errors.ActionAlreadyUsed,
             errors.ActionExpired, errors.ResourceConflict, errors.DependencyFailed,
-            errors.StorageLimitReached,
+            errors.ScreeningRefused, errors.StorageLimitReached,
         ),
         response=views.WalletView,
         summary="Link the wallet that signed a challenge.",

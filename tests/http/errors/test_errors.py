@@ -31,7 +31,7 @@ CONTRACT = {
     422: "insufficient_balance policy_denied policy_inactive payment_expired option_expired"
     " action_expired action_invalid amount_out_of_range unsupported_chain unsupported_asset"
     " destination_not_allowed capability_not_active webhook_url_not_allowed"
-    " reconciliation_action_not_allowed",
+    " reconciliation_action_not_allowed screening_refused",
     424: "dependency_failed",
     429: "rate_limited payment_option_limit_reached storage_limit_reached",
     431: "headers_too_large",
