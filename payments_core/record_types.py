@@ -73,7 +73,7 @@ from payments_core.routers.simulated.records import (
     SimulatedOffer,
     SimulatedRoute,
 )
-from payments_core.screening.record import ScreeningVerdict
+from payments_core.screening.record import HeldTransfer, ScreeningVerdict
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
 from payments_core.tenants.record import (
@@ -155,6 +155,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     ReturnAddress,
     Sender,
     ScreeningVerdict,
+    HeldTransfer,
     RoleModuleInstallation,
     QuoteSettlement,
     Event,

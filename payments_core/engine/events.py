@@ -151,7 +151,7 @@ _IN_REVIEW: Fields = {
     "refundId": Field(
         "The refund that waits; null if the transfer to the recipient waits, or a return of"
         " misdirected funds.",
-        None,
+        "refund_...",
         nullable=True,
     ),
 }
@@ -303,7 +303,7 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.accepted", "Proven funds cover the amount.", _PAYMENT, {}, _PAID_IN),
     EventType("payment.in_review",
         "Screening has not cleared whom a transfer concerns; it waits, and nothing is signed.",
-        _IN_REVIEW, {"status": "accepted", "labels": ["in_review"]}),
+        _IN_REVIEW, {"status": "accepted", "labels": ["in_review"], "refundId": None}),
     EventType("payment.executing", "The release to the recipient was sent.", _PAYMENT),
     EventType("payment.succeeded", "The recipient has the funds, and this is final.",
         _PAYMENT, _SETTLED),

@@ -325,26 +325,6 @@ def fail_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment
     )
 
 
-# Screening.
-
-
-def hold(payment: Payment, *, now: Instant) -> Step[Payment]:
-    """Screening has not cleared whom its transfer concerns; unchanged if it is held already."""
-    return Step(payment) if IN_REVIEW in payment.labels else apply_trigger(payment, "hold", now=now)
-
-
-def end_hold(payment: Payment, *, now: Instant) -> Step[Payment]:
-    """Screening has cleared whom its transfer concerns; unchanged if it is not held."""
-    return apply_trigger(payment, "pass", now=now) if IN_REVIEW in payment.labels else Step(payment)
-
-
-def block(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
-    """Screening has blocked its transfer, which is withdrawn; the partner may request another."""
-    return apply_trigger(
-        payment, "block", now=now, reason=reason, failure=reason, **CLEARED_RELEASE
-    )
-
-
 # Reconciliation and refunds.
 
 

@@ -33,7 +33,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.evolve import evolve
-from payments_core.payments import lifecycle, routing
+from payments_core.payments import lifecycle, routing, screening
 from payments_core.payments.details import lock_payment
 from payments_core.payments.expiry import end_expiry, expiry_job_id
 from payments_core.payments.payouts import lifecycle as payouts
@@ -42,14 +42,7 @@ from payments_core.payments.record import Payment
 from payments_core.payments.refunds.withdrawal import withdraw_unfunded_refunds
 from payments_core.payments.reversals import reverse_release
 from payments_core.payments.transitions import IN_REVIEW
-from payments_core.screening.judging import (
-    Concern,
-    Judgement,
-    ScreenedTransfer,
-    paid_in,
-    pay_out,
-)
-from payments_core.screening.port import Subject
+from payments_core.screening.judging import Judgement, ScreenedTransfer
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.reads import Get
@@ -85,7 +78,7 @@ class ReleaseOwner:
             owner=record.id,
             asset=record.asset,
             amount_atomic=record.released_atomic,
-            concerns=find_concerns(record),
+            concerns=screening.find_concerns(record),
             is_held=IN_REVIEW in record.labels,
         )
         return TransferToSend(record.chain_id, record.release_id, screened=screened)
@@ -143,10 +136,10 @@ class ReleaseOwner:
         if stopped is None:
             return None
         if judgement.finding != "blocked":
-            step = lifecycle.end_hold if judgement.finding == "clear" else lifecycle.hold
+            step = screening.end_hold if judgement.finding == "clear" else screening.hold
             return step(current, now=now).as_decision(True)
         reason = judgement.blocked_reason
-        block = lifecycle.block if current.payout is None else payouts.block_funding
+        block = screening.block if current.payout is None else payouts.block_funding
         blocked: Decision[bool] = block(current, reason, now=now).as_decision(False)
         blocked = blocked.merge(Decision(None, replaces=(stopped,)))
         if current.intent != "send":
@@ -234,22 +227,6 @@ def _complete(tx: Transaction, payment: Payment, *, now: Instant) -> Decision[No
         return settled.merge(end_expiry(tx, payment)) if _has_expiry(payment) else settled
     step = payouts.fund(payment, now=now)
     return step.as_decision().merge(Decision(None, jobs=(payout_job(step.record, now),)))
-
-
-def find_concerns(payment: Payment) -> tuple[Concern, ...]:
-    """Whom the transfer concerns: the recipient and, for a release, those who have paid for it.
-
-    The recipient of a payout is its bank account, and that of a route is on its own chain: the
-    addresses on the way are the bank's and the router's.
-    """
-    to = payment.destination
-    if to.bank_account_id is not None:
-        recipient = Concern(Subject(kind="bank_account", reference=to.bank_account_id), "out")
-    else:
-        chain_id = payment.chain_id if payment.route is None else payment.route.chain_id
-        recipient = pay_out(chain_id, to.address)
-    senders = [paid.address for paid in payment.paid_by if paid.amount_atomic > paid.excess_atomic]
-    return (recipient, *(paid_in(payment.chain_id, address) for address in senders))
 
 
 def _has_expiry(payment: Payment) -> bool:

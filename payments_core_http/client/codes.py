@@ -312,6 +312,15 @@ class RequestTimeout(InvalidRequest):
     doc_url: str | None
 
 
+class ScreeningRefused(Unprocessable):
+    """The screening provider does not clear the address; nothing was stored of the request."""
+
+    code = "screening_refused"
+    outcome: str | None
+    reason: str | None
+    doc_url: str | None
+
+
 class StorageLimitReached(LimitReached):
     """The environment stores as many bytes as it may."""
 
@@ -459,6 +468,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "rate_limited": RateLimited,
     "reconciliation_action_not_allowed": ReconciliationActionNotAllowed,
     "request_timeout": RequestTimeout,
+    "screening_refused": ScreeningRefused,
     "storage_limit_reached": StorageLimitReached,
     "transfer_encoding_not_supported": TransferEncodingNotSupported,
     "unauthorized": Unauthorized,

@@ -51,8 +51,10 @@ class PaymentPayload(Response, frozen=True, kw_only=True):
     labels: list[
         Known[
             Literal[
+                "blocked",
                 "duplicate",
                 "execution_failed",
+                "in_review",
                 "late",
                 "misdirected",
                 "overpaid",
@@ -62,7 +64,7 @@ class PaymentPayload(Response, frozen=True, kw_only=True):
             ]
         ]
     ]
-    """The exceptions that occurred; labels are added and never removed."""
+    """The exceptions that occurred; labels are added and never removed, except `in_review`."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     chain_id: int
@@ -121,8 +123,10 @@ class PaymentProcessingPayload(Response, frozen=True, kw_only=True):
     labels: list[
         Known[
             Literal[
+                "blocked",
                 "duplicate",
                 "execution_failed",
+                "in_review",
                 "late",
                 "misdirected",
                 "overpaid",
@@ -132,7 +136,7 @@ class PaymentProcessingPayload(Response, frozen=True, kw_only=True):
             ]
         ]
     ]
-    """The exceptions that occurred; labels are added and never removed."""
+    """The exceptions that occurred; labels are added and never removed, except `in_review`."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     chain_id: int
@@ -173,6 +177,82 @@ yet.
     """When it counts, about; null if nobody knows."""
 
 
+class PaymentInReviewPayload(Response, frozen=True, kw_only=True):
+    """Payment in review payload."""
+
+    payment_id: str
+    """The Payment's id."""
+    account_id: str | None
+    """The recipient's account; null if a wallet or a bank account is paid."""
+    status: Known[
+        Literal[
+            "accepted",
+            "action_required",
+            "awaiting_payment",
+            "cancelled",
+            "executing",
+            "expired",
+            "failed",
+            "partially_refunded",
+            "processing",
+            "refunded",
+            "succeeded",
+        ]
+    ]
+    """Its state, as listed in the table of state machines."""
+    status_version: int
+    """Rises by one at each change of `status`; a higher version is newer."""
+    labels: list[
+        Known[
+            Literal[
+                "blocked",
+                "duplicate",
+                "execution_failed",
+                "in_review",
+                "late",
+                "misdirected",
+                "overpaid",
+                "reorged",
+                "returned",
+                "underpaid",
+            ]
+        ]
+    ]
+    """The exceptions that occurred; labels are added and never removed, except `in_review`."""
+    asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
+    chain_id: int
+    """The number of the chain, such as 8453 for Base."""
+    amount_atomic: str
+    """The Payment's amount, in the asset's smallest unit."""
+    received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
+    excess_amount_atomic: str
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
+    settled_amount_atomic: str
+    """What the recipient has received, after the fee, in the smallest unit."""
+    refunded_amount_atomic: str
+    """The sum of final refunds, in the smallest unit."""
+    created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than this field.
+"""
+    returned_amount_atomic: str
+    """What the recipient of a payment from a vault has sent back, in the smallest unit."""
+    reference: str | None
+    """Your own id or text for it; null without one, and if a visitor of a public page wrote
+it.
+"""
+    external_user_id: str | None
+    """Your own id of the recipient's user; null if no account is paid."""
+    metadata: dict[str, Any] | None
+    """Your own data; null without any."""
+    refund_id: str | None
+    """The refund that waits; null if the transfer to the recipient waits, or a return of
+misdirected funds.
+"""
+
+
 class PaymentMisdirectedPayload(Response, frozen=True, kw_only=True):
     """Payment misdirected payload."""
 
@@ -201,8 +281,10 @@ class PaymentMisdirectedPayload(Response, frozen=True, kw_only=True):
     labels: list[
         Known[
             Literal[
+                "blocked",
                 "duplicate",
                 "execution_failed",
+                "in_review",
                 "late",
                 "misdirected",
                 "overpaid",
@@ -212,7 +294,7 @@ class PaymentMisdirectedPayload(Response, frozen=True, kw_only=True):
             ]
         ]
     ]
-    """The exceptions that occurred; labels are added and never removed."""
+    """The exceptions that occurred; labels are added and never removed, except `in_review`."""
     receipt_id: str
     """The receipt's id."""
     reason: str
@@ -269,8 +351,10 @@ class PaymentReconciledPayload(Response, frozen=True, kw_only=True):
     labels: list[
         Known[
             Literal[
+                "blocked",
                 "duplicate",
                 "execution_failed",
+                "in_review",
                 "late",
                 "misdirected",
                 "overpaid",
@@ -280,7 +364,7 @@ class PaymentReconciledPayload(Response, frozen=True, kw_only=True):
             ]
         ]
     ]
-    """The exceptions that occurred; labels are added and never removed."""
+    """The exceptions that occurred; labels are added and never removed, except `in_review`."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     chain_id: int
@@ -553,6 +637,13 @@ class PaymentAccepted(Envelope, frozen=True, kw_only=True):
 
     name: Literal["payment.accepted"]
     payload: PaymentPayload
+
+
+class PaymentInReview(Envelope, frozen=True, kw_only=True):
+    """Screening has not cleared whom a transfer concerns; it waits, and nothing is signed."""
+
+    name: Literal["payment.in_review"]
+    payload: PaymentInReviewPayload
 
 
 class PaymentExecuting(Envelope, frozen=True, kw_only=True):
@@ -860,6 +951,7 @@ Event: TypeAlias = (
     | PaymentProcessing
     | PaymentUnderpaid
     | PaymentAccepted
+    | PaymentInReview
     | PaymentExecuting
     | PaymentSucceeded
     | PaymentActionRequired
@@ -911,6 +1003,7 @@ BY_NAME: Mapping[str, type[Event]] = {
     "payment.processing": PaymentProcessing,
     "payment.underpaid": PaymentUnderpaid,
     "payment.accepted": PaymentAccepted,
+    "payment.in_review": PaymentInReview,
     "payment.executing": PaymentExecuting,
     "payment.succeeded": PaymentSucceeded,
     "payment.action_required": PaymentActionRequired,

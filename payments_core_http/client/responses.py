@@ -1351,8 +1351,10 @@ class NotedReconciliation(Response, frozen=True, kw_only=True):
     labels: list[
         Known[
             Literal[
+                "blocked",
                 "duplicate",
                 "execution_failed",
+                "in_review",
                 "late",
                 "misdirected",
                 "overpaid",
@@ -1362,7 +1364,7 @@ class NotedReconciliation(Response, frozen=True, kw_only=True):
             ]
         ]
     ]
-    """The exceptions that occurred; labels are added and never removed."""
+    """The exceptions that occurred; labels are added and never removed, except `in_review`."""
     resolution: (
         Known[
             Literal[
@@ -2953,8 +2955,10 @@ class Reconciliation(Response, frozen=True, kw_only=True):
     labels: list[
         Known[
             Literal[
+                "blocked",
                 "duplicate",
                 "execution_failed",
+                "in_review",
                 "late",
                 "misdirected",
                 "overpaid",
@@ -2964,7 +2968,7 @@ class Reconciliation(Response, frozen=True, kw_only=True):
             ]
         ]
     ]
-    """The exceptions that occurred; labels are added and never removed."""
+    """The exceptions that occurred; labels are added and never removed, except `in_review`."""
     resolution: (
         Known[
             Literal[

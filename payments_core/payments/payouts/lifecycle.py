@@ -17,6 +17,7 @@ from payments_core.engine.step import Step
 from payments_core.evolve import evolve
 from payments_core.money import ZERO
 from payments_core.payments import lifecycle as payments
+from payments_core.payments import screening
 from payments_core.payments.record import Payment, Payout, payout_key
 
 PAYOUT = StateMachine(
@@ -123,7 +124,7 @@ def fail_funding(payment: Payment, reason: str, *, now: Instant) -> Step[Payment
 
 def block_funding(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
     """Screening has blocked the transfer to the off-ramp address, and the bank was not asked."""
-    return payments.block(_step_payout(payment, "fail", failure=reason), reason, now=now)
+    return screening.block(_step_payout(payment, "fail", failure=reason), reason, now=now)
 
 
 def reverse_funding(payment: Payment, *, now: Instant) -> Step[Payment]:

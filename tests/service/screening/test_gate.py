@@ -1,0 +1,152 @@
+"""Every owner of a screened transfer under every verdict: nothing is signed that is not clear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from payments_core.clock import HOUR
+from payments_core.screening.record import ScreeningVerdict
+from payments_core.storage.port import Storage
+from tests.service.screening.desk import Desk, case_of
+from tests.service.screening.owners import OWNERS, Case, screened
+from tests.service.world import World
+
+Begin = Callable[[World, Desk], Case]
+
+
+@pytest.fixture(params=OWNERS)
+def case(request: pytest.FixtureRequest, storage: Storage) -> Case:
+    world, desk = screened(storage)
+    made = OWNERS[request.param](world, desk)
+    desk.asked.clear()
+    return made
+
+
+def until(case: Case, holds: Callable[[], bool]) -> None:
+    case.world.advance_until(holds, 20)
+
+
+def run(case: Case) -> None:
+    """Let the transfer come to its gate."""
+    case.world.run()
+    case.world.advance(90)
+
+
+def test_what_is_clear_is_signed_after_one_call(case: Case) -> None:
+    until(case, lambda: case.is_signed)
+    assert case.desk.references.count(case.subject) <= 1
+    assert case.held() == case.held("blocked") == []
+
+
+def test_what_is_in_review_waits_until_it_is_clear(case: Case) -> None:
+    case.desk.says[case.subject] = "review"
+    until(case, lambda: case.in_review)
+    run(case)
+    assert (case.status, case.is_signed) == (case.waits_as, False)
+    [held] = case.held()
+    assert (held.subject.reference, held.resource) == (case.subject, case.resource)
+    assert (held.case, held.reason) == (case_of(case.subject), "listed as review")
+    assert case.world.event_names()["payment.in_review"] <= 1
+    case.desk.says.clear()
+    case.world.advance(2 * 3_600)
+    assert case.is_signed
+    assert not case.in_review
+    assert case.held() == case.held("blocked") == []
+
+
+def test_a_provider_that_does_not_answer_holds_too(case: Case) -> None:
+    case.desk.is_down = True
+    until(case, lambda: case.in_review)
+    run(case)
+    assert (case.status, case.is_signed) == (case.waits_as, False)
+    assert case.held()[0].case is None
+    case.desk.is_down = False
+    case.world.advance(3_600)
+    assert case.is_signed
+    assert case.held() == []
+
+
+@pytest.mark.parametrize("first", ["review", None])
+def test_what_is_blocked_is_stopped(case: Case, first: Any) -> None:
+    if first is not None:
+        case.desk.says[case.subject] = first
+        until(case, lambda: case.in_review)
+    case.desk.says[case.subject] = "blocked"
+    until(case, lambda: case.status == case.blocked_as)
+    case.world.advance(3_600)
+    assert (case.status, case.in_review) == (case.blocked_as, False)
+    assert not case.is_signed
+    [held] = case.held("blocked")
+    assert (held.subject.reference, held.reason) == (case.subject, "listed as blocked")
+    assert case.held() == []
+
+
+def test_what_an_operator_clears_is_signed_though_the_provider_does_not(case: Case) -> None:
+    case.desk.says[case.subject] = "review"
+    until(case, lambda: case.in_review)
+    case.decide("clear")
+    until(case, lambda: case.is_signed)
+    assert case.held() == []
+    [held] = [one for one in _decisions(case) if one.decided_by is not None]
+    assert (held.outcome, held.decided_by) == ("clear", "ann")
+
+
+def test_what_an_operator_blocks_is_stopped_and_needs_no_more_decisions(case: Case) -> None:
+    case.desk.says[case.subject] = "review"
+    until(case, lambda: case.in_review)
+    case.decide("blocked")
+    until(case, lambda: case.status == case.blocked_as)
+    case.desk.says.clear()
+    case.world.advance(8 * 3_600)
+    assert not case.is_signed
+    assert case.held() == case.held("blocked") == []
+
+
+def test_what_was_blocked_passes_once_an_operator_clears_it(case: Case) -> None:
+    case.desk.says[case.subject] = "blocked"
+    until(case, lambda: case.status == case.blocked_as)
+    if case.again is not None:
+        case.again()
+        until(case, lambda: case.status == case.blocked_as)
+        assert not case.is_signed
+    for held in case.held("blocked"):
+        shop = case.world.service.environment(case.world.environment_id)
+        shop.screening.decide(held.id, "clear", operator="ann")
+    if case.again is not None:
+        case.again()
+    until(case, lambda: case.is_signed)
+    assert case.held() == case.held("blocked") == []
+
+
+def test_a_verdict_that_counts_is_not_asked_for_again_and_one_that_is_late_is(case: Case) -> None:
+    until(case, lambda: case.is_signed)
+    case.world.finish()
+    asked = len(case.desk.asked)
+    other = OWNERS["send"](case.world, case.desk)
+    case.world.fund("100.00")
+    case.world.run()
+    before = case.desk.references[asked:].count(other.subject)
+    again = OWNERS["send"](case.world, case.desk)
+    case.world.run()
+    assert again.is_signed
+    assert case.desk.references[asked:].count(other.subject) == before
+    case.world.advance(HOUR // 1_000 + 1)
+    late = OWNERS["send"](case.world, case.desk)
+    case.world.run()
+    assert late.is_signed
+    assert case.desk.references[asked:].count(other.subject) == before + 1
+
+
+def _decisions(case: Case) -> list[ScreeningVerdict]:
+    ids = [f"{case.resource}:{way}:{kind}" for way in ("in", "out") for kind in _keys(case.subject)]
+    found = case.world.storage.read(
+        case.world.environment_id, lambda snapshot: snapshot.get_many(ScreeningVerdict, ids)
+    )
+    return list(found.values())
+
+
+def _keys(reference: str) -> tuple[str, str]:
+    return f"address:8453:{reference}", f"bank_account:{reference}"
