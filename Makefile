@@ -255,6 +255,11 @@ kills: $(READY) ## Kill -9 a worker on a real node 100 times, by steps and by th
 	@PAYMENTS_KILLS=$(or $(KILLS),100) $(if $(SEED),PAYMENTS_KILL_SEED=$(SEED)) \
 		$(PY) -m pytest -q -s tests/chains/evm/test_kills.py
 
+.PHONY: cctp-kills
+cctp-kills: $(READY) ## Kill -9 two CCTP routers again and again between burn and mint; KILLS=200 SEED=
+	@PAYMENTS_KILLS=$(or $(KILLS),200) $(if $(SEED),PAYMENTS_KILL_SEED=$(SEED)) \
+		$(PY) -m pytest -q -s --timeout=0 tests/routers/cctp/test_kills.py
+
 .PHONY: sandbox-kills
 sandbox-kills: $(READY) ## Kill -9 a sandbox at random points of Payments, and time their success; KILLS=30 SEED=
 	@PAYMENTS_KILLS=$(or $(KILLS),30) $(if $(SEED),PAYMENTS_KILL_SEED=$(SEED)) \

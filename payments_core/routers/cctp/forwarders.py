@@ -131,10 +131,7 @@ class RouteTerms:
 
 def gross_up(amount_atomic: int, max_fee_ppm: int) -> int:
     """The least amount to burn of which this much is left after the highest fee."""
-    gross = -(-amount_atomic * MILLION // (MILLION - max_fee_ppm))
-    while gross - gross * max_fee_ppm // MILLION < amount_atomic:
-        gross += 1
-    return gross
+    return (amount_atomic - 1) * MILLION // (MILLION - max_fee_ppm) + 1
 
 
 class _Forwarders:

@@ -21,6 +21,7 @@ from payments_core.routers.cctp.transfers import (
     Side,
     TransferDriver,
     find_place,
+    find_spent,
     find_sweep,
 )
 from payments_core.routers.port import OfferProgress
@@ -140,9 +141,10 @@ class OfferFollower:
 
     def _sweep(self, route: CctpRoute) -> None:
         """Have everything given back. It may fail: then somebody has just done it."""
-        line = self._sides[route.source_chain_id].line
-        data = route.terms.sweep(route.terms.token)
-        line.send(f"sweep:{route.id}", forwarders().address, data)
+        source = self._sides[route.source_chain_id]
+        if find_spent(source, route, OFFER_PAYMENT) is not None:
+            data = route.terms.sweep(route.terms.token)
+            source.line.send(f"sweep:{route.id}", forwarders().address, data)
 
     def _is_worth_it(self, held_atomic: int) -> bool:
         return held_atomic >= max(self._smallest_return_atomic, 1)

@@ -101,10 +101,9 @@ class TransferDriver:
 
     def _burn(self, route: CctpRoute, transfer: CctpTransfer) -> CctpTransfer | None:
         source = self._sides[route.source_chain_id]
-        is_spent = self._read_spent(source, route, transfer)
+        is_spent = find_spent(source, route, transfer.payment)
         if is_spent is None:
-            source.line.send("deploy", *forwarders().deployment)
-            return None
+            return None  # the contract is only being deployed
         if is_spent:
             topics = (None, address_topic(route.address), transfer.payment)
             log, searched_to = find_newest_log(
@@ -210,12 +209,6 @@ class TransferDriver:
         """A call of the forwarders by the route's operator, the key of the time of its offer."""
         return source.line.send(subject, forwarders().address, data, sender=route.terms.operator)
 
-    def _read_spent(self, source: Side, route: CctpRoute, transfer: CctpTransfer) -> bool | None:
-        """Whether the payment is burned or given back; None without the contract."""
-        data = IS_SPENT.call(route.address, bytes.fromhex(transfer.payment[2:]))
-        found = _read_number(source, forwarders().address, data)
-        return None if found is None else found != 0
-
     def _is_in_a_block(self, side: Side, hash: str) -> bool:
         view = side.line.chain.transaction(hash)
         return view is not None and view.block is not None
@@ -238,6 +231,18 @@ class TransferDriver:
             and burn.finality >= terms.min_finality
             and burn.fee_atomic <= terms.max_fee(transfer.amount_atomic)
         )
+
+
+def find_spent(source: Side, route: CctpRoute, payment: str) -> bool | None:
+    """Whether a payment is burned or given back; None while the contract is being deployed.
+
+    Anybody may deploy it, and it is the same. A call of it before would do nothing, and succeed.
+    """
+    data = IS_SPENT.call(route.address, bytes.fromhex(payment[2:]))
+    found = _read_number(source, forwarders().address, data)
+    if found is None:
+        source.line.send("deploy", *forwarders().deployment)
+    return None if found is None else found != 0
 
 
 def find_newest_log(
