@@ -78,6 +78,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "errors": "Statuses and envelopes of errors.",
         "routing": "Routes as rows.",
         "wire": "Reading bodies and query strings, writing JSON, cursors.",
+        "mounting": "Where the application is mounted, and how its pages lead to one another.",
         "page_headers": "The common headers of private pages.",
         "browser_sessions": "The dashboard's cookie, and the tokens of its forms.",
         "idempotency": "The key and the fingerprint of a request.",

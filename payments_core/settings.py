@@ -17,9 +17,9 @@ from payments_core.webhooks.settings import WebhookSettings
 class Settings:
     """The settings that a deployment decides.
 
-    `public_url` is the URL at which payers and partners reach the pages and the API: a scheme and a
-    host, because the pages do not work below a path. Unless it is given, links lead to this
-    machine, port 8080, and the log has a warning when the first one is made. `docs_url` is the URL
+    `public_url` is the URL at which payers and partners reach the pages and the API: a scheme, a
+    host and perhaps a path. Unless it is given, links lead to this machine, port 8080, and the log
+    has a warning when the first one is made. `docs_url` is the URL
     of documentation that has a page for each error below `errors/`; without it errors name the
     application's pages. `service_name` is shown by wallets to owners who sign that they hold them.
     A call with an idempotency key is answered from the store for `idempotency_retention_ms`

@@ -20,6 +20,7 @@ from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable, Un
 from payments_core.evolve import evolve
 from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.plain_calls import require_plain_methods
+from payments_core.public_url import find_path
 from payments_core.tenants.idempotency import respond_once
 from payments_core.waiting import NO_WAITS, Waits
 from payments_core_http import cors, provider_notices
@@ -40,6 +41,7 @@ from payments_core_http.errors import (
     to_payments_error,
 )
 from payments_core_http.formats import Format, JsonFormat, NoticeFormat, PageFormat, RequestContext
+from payments_core_http.mounting import PassedOnPath
 from payments_core_http.observability import health
 from payments_core_http.observability.requests import (
     NOOP_OBSERVER,
@@ -114,7 +116,9 @@ def create_app(
     pipeline = Pipeline(service, mode, flights, throttle, allowed, observer, api.render_error)
     make = partial(_make_responders, pipeline, formats)
     responders = {path: make(allowed[path], methods) for path, methods in paths.items()}
-    app = falcon.App(router=PathRouter(responders))
+    public_path = find_path(service.settings.public_url)
+    passed_on = [PassedOnPath(public_path)] if public_path else None
+    app = falcon.App(router=PathRouter(responders), middleware=passed_on)
     app.add_sink(pipeline.refuse_path, "/")
     app.add_error_handler(falcon.HTTPError, pipeline.handle_http_error)
     app.add_error_handler(Exception, pipeline.handle_exception)

@@ -19,6 +19,7 @@ import attrs
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.entropy import Entropy
+from payments_core.public_url import find_path
 from payments_core_http.client_address import is_loopback_host
 from payments_core_http.errors import FormRefused
 
@@ -122,7 +123,11 @@ def require_own_form(
 
 
 def _full_name(name: str, public_url: str) -> str:
-    return f"__Host-{name}" if _is_secure(public_url) else name
+    """The name differs between deployments on one host: with the prefix `__Host-`, which requires
+    the path `/` (RFC 6265bis §4.1.3.2), only names can. Cookies know no ports either (§8.5)."""
+    port = urlsplit(public_url).port
+    place = ("" if port is None else f"+{port}") + find_path(public_url).replace("/", "~")
+    return f"__Host-{name}{place}" if _is_secure(public_url) else f"{name}{place}"
 
 
 def _is_secure(public_url: str) -> bool:

@@ -293,7 +293,7 @@ class PageFormat:
         return None
 
     def complete(self, route: PageRoute, response: Response) -> Response:
-        return route.complete(response, self._service.settings.public_url)
+        return route.complete(response, route.path, self._service.settings.public_url)
 
     def find_error_renderer(self, route: PageRoute) -> RenderError:
         return route.render_error

@@ -45,7 +45,7 @@ Handler = Callable[["PaymentsService", Any], Response]
 RenderError = Callable[[PaymentsError, str, Mapping[str, Any]], Response]
 """Makes a page from an error, the id of its request, and the WSGI environment."""
 
-CompleteResponse = Callable[[Response, str], Response]
+CompleteResponse = Callable[[Response, str, str], Response]
 
 
 @attrs.frozen
@@ -107,7 +107,7 @@ class ListOf:
     view: Any
 
 
-def _keep(response: Response, public_url: str) -> Response:
+def _keep(response: Response, path: str, public_url: str) -> Response:
     return response
 
 
@@ -229,7 +229,8 @@ class PageRoute(Row):
     """A row of a page. Its handler receives a `PageCall`; its errors are pages too.
 
     A GET ignores unknown parameters of a link's query, and a POST accepts a form.
-    `complete` adds the headers that are not stored with a response, for the service's public URL.
+    `complete` adds the headers that are not stored with a response, for the row's path and the
+    service's public URL.
     `has_key` is for a form with an idempotency key, and `name_policy` counts a form by the
     operator's name in it.
     """

@@ -23,17 +23,18 @@ if TYPE_CHECKING:
 
 
 _SUBJECT_PAGES = {
-    "paymentId": ("Payment", "/dashboard/payments/{paymentId}"),
-    "webhookId": ("Endpoint", "/dashboard/webhooks/{webhookId}"),
-    "deliveryId": ("Delivery", "/dashboard/webhooks/{webhookId}/deliveries/{deliveryId}"),
-    "accountId": ("Account", "/dashboard/payments?search={accountId}"),
+    "paymentId": ("Payment", "dashboard/payments/{paymentId}"),
+    "webhookId": ("Endpoint", "dashboard/webhooks/{webhookId}"),
+    "deliveryId": ("Delivery", "dashboard/webhooks/{webhookId}/deliveries/{deliveryId}"),
+    "accountId": ("Account", "dashboard/payments?search={accountId}"),
 }
-"""By the field that has the id: its name, and its page. An account has the list of its Payments."""
+"""By the field that has the id: its name, and its page from the root. An account has the list of
+its Payments."""
 
 
 @attrs.frozen
 class Subject:
-    """What an event is about: its kind, its id, and its page."""
+    """What an event is about: its kind, its id, and its page from the root."""
 
     name: str
     id: str

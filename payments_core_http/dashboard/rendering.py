@@ -27,6 +27,7 @@ from payments_core_http.dashboard import charts
 from payments_core_http.dashboard.words import DONE, STATUS_WORDS, find_error_words
 from payments_core_http.errors import status_of
 from payments_core_http.formats import KEY_FIELD, TOKEN_FIELD
+from payments_core_http.mounting import lead_to_root
 from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS
 from payments_core_http.wire import cursors
 
@@ -60,6 +61,7 @@ def render_page(call: PageCall, template: str, *, status: int = 200, **values: A
     environment = call.caller.environment
     html = _render(
         template,
+        root=lead_to_root(call.route.path),
         form=_make_form_writer(call),
         environment=environment,
         operator=call.caller.operator,
@@ -80,17 +82,19 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
     With a session it has the sections: an operator who may not see one of them can open another.
     """
     path = str(environ.get("PATH_INFO", ""))
+    root = lead_to_root(path)
     is_read = environ.get("REQUEST_METHOD") in ("GET", "HEAD")
     parent = _PARENT.fullmatch(path)
     is_logged_out = isinstance(error, Unauthenticated)
     html = _render(
         "error.html",
+        root=root,
         error=error,
         words=find_error_words(error, status_of(type(error))),
         request_id=request_id,
-        login=build_login_path(path if is_read else "") if is_logged_out else None,
+        login=root + build_login_path(path if is_read else "")[1:] if is_logged_out else None,
         is_inside=not is_logged_out and path != LOGIN,
-        back=parent[1] if parent and not isinstance(error, Missing) else HOME,
+        back=root + (parent[1] if parent and not isinstance(error, Missing) else HOME)[1:],
         environment=None,
         operator=None,
         mode=None,
@@ -101,15 +105,16 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
     return Response(status_of(type(error)), html, "", PAGE_HEADERS)
 
 
-def complete(answer: Response, public_url: str) -> Response:
-    """The answer with the headers of a page; the body of a 303 has its target, and what was done.
+def complete(answer: Response, path: str, public_url: str) -> Response:
+    """The answer of the page at `path` with its headers; the body of a 303 has its target, and what
+    was done.
 
     They are in the body because the body is what is stored with an idempotency key.
     """
     if answer.status != 303:
         return evolve(answer, headers={**PAGE_HEADERS, **answer.headers})
     location, _, done = answer.body.decode().partition(_DONE_QUERY)
-    headers = {**PAGE_HEADERS, **answer.headers, "Location": location}
+    headers = {**PAGE_HEADERS, **answer.headers, "Location": lead_to_root(path) + location[1:]}
     if done:
         headers = add_cookie(headers, build_done_cookie(done, public_url))
     return evolve(answer, body=b"", headers=headers)

@@ -46,10 +46,10 @@ def _show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any
     return show_error(error, request_id, environ)
 
 
-def _complete(answer: Response, public_url: str) -> Response:
+def _complete(answer: Response, path: str, public_url: str) -> Response:
     from payments_core_http.dashboard.rendering import complete
 
-    return complete(answer, public_url)
+    return complete(answer, path, public_url)
 
 
 def _page(

@@ -14,7 +14,7 @@ import attrs
 from payments_core.adapters import scheme_of
 from payments_core.errors import FieldError
 from payments_core.limiters.policies import RULES
-from payments_core.public_url import PUBLIC_URL_RULE, find_host
+from payments_core.public_url import PUBLIC_PATH_RULE, PUBLIC_URL_RULE, begins_as_a_route, find_host
 from payments_core.webhooks.destinations import RefusedPrefix
 from payments_core_http.client_address import UNIX, parse_networks
 from payments_core_http.deployment.configuration import Configuration
@@ -106,6 +106,7 @@ def _is_public(host: str) -> bool:
 
 REFUSAL_RULES = (
     StartupRule("public_url", _url_is_wrong, PUBLIC_URL_RULE),
+    StartupRule("public_url", lambda one: begins_as_a_route(one.public_url), PUBLIC_PATH_RULE),
     StartupRule(
         "public_url",
         _only_in_production(lambda one: not one.public_url.startswith("https://")),

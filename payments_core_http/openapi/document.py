@@ -38,14 +38,17 @@ def build_document(
     version: str | None = None,
     routes: Sequence[Route] | None = None,
     versions: Versions = DEFAULT_VERSIONS,
+    public_url: str | None = None,
 ) -> Schema:
     """The OpenAPI 3.1 document of a dated contract, of the newest unless given, as JSON values.
 
     `routes` are the application's, and `versions` the deployment's; without them, the document has
-    all routes.
+    all routes. `public_url` is where it is reached; without it, at the root of the document's host.
     """
     version = version or versions.current
     whole = _build_newest(version, routes)
+    if public_url is not None:
+        whole["servers"][0]["url"] = public_url
     if changes := versions.changes_since(version):
         _make_older(whole, OlderObjects(whole, changes))
     return whole

@@ -108,7 +108,7 @@ def play_payer(service: PaymentsService, call: ApiCall[None, PlayQuery]) -> Resp
         return Response(status_of(type(error)), html, version, PAGE_HEADERS)
     language = f"?lang={query.lang}" if query.lang in LANGUAGES else ""
     headers = {name: text for name, text in PAGE_HEADERS.items() if name != "Content-Type"}
-    return Response(303, b"", version, {**headers, "Location": f"/pay/{code}{language}"})
+    return Response(303, b"", version, {**headers, "Location": f"{code}{language}"})
 
 
 def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:

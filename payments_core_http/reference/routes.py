@@ -7,8 +7,11 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from payments_core.contracts.versions import Versions
 from payments_core.engine.idempotency.record import Response
+from payments_core.evolve import evolve
 from payments_core_http.calls import ApiCall
 from payments_core_http.openapi.document import build_document, format_document
 from payments_core_http.reference.error_advice import ADVICE
@@ -30,8 +33,19 @@ _STATIC = {
     "reference.js": "text/javascript; charset=utf-8",
 }
 
-RenderPage = Callable[[str, str], bytes]
-"""The bytes of a page, by the version of the contract and the mode of the process."""
+
+@attrs.frozen
+class Deployment:
+    """What the pages and documents say of a deployment: the contract's version, the mode of the
+    process, and the public URL."""
+
+    version: str
+    mode: str
+    public_url: str | None
+
+
+RenderPage = Callable[[Deployment], bytes]
+"""The bytes of a page."""
 
 
 def build_routes(routes: Sequence[Route], versions: Versions) -> tuple[Route, ...]:
@@ -41,19 +55,19 @@ def build_routes(routes: Sequence[Route], versions: Versions) -> tuple[Route, ..
     """
 
     @cache
-    def build_once(version: str) -> dict[str, Any]:
-        return build_document(version, routes, versions)
+    def build_once(version: str, public_url: str | None) -> dict[str, Any]:
+        return build_document(version, routes, versions, public_url)
 
     @cache
-    def render_openapi(version: str, mode: str) -> bytes:
-        return format_document(build_once(version)).encode()
+    def render_openapi(one: Deployment) -> bytes:
+        return format_document(build_once(one.version, one.public_url)).encode()
 
     @cache
-    def render_html(version: str, mode: str) -> bytes:
+    def render_html(one: Deployment) -> bytes:
         # Templates are loaded only in a process that serves the reference.
         from payments_core_http.reference.pages import render_page
 
-        return render_page(build_once(version), mode).encode()
+        return render_page(build_once(one.version, one.public_url), one.mode).encode()
 
     return (
         _make_route(
@@ -87,17 +101,20 @@ def _make_route(path: str, make: RenderPage, media_type: str, summary: str) -> R
     }
 
     def respond(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-        version = service.settings.versions.current
-        return call.add_etag(Response(200, make(version, call.mode), version, headers))
+        settings = service.settings
+        version = settings.versions.current
+        public_url = settings.public_url if settings.has_public_url else None
+        deployment = Deployment(version, call.mode, public_url)
+        return call.add_etag(Response(200, make(deployment), version, headers))
 
     return Route("GET", path, respond, needs=None, response=Any, has_etag=True, summary=summary)
 
 
-def _render_for(date: str, render: RenderPage, current: str, mode: str) -> bytes:
-    return render(date, mode)
+def _render_for(date: str, render: RenderPage, one: Deployment) -> bytes:
+    return render(evolve(one, version=date))
 
 
-def _render_error_list(version: str, mode: str) -> bytes:
+def _render_error_list(one: Deployment) -> bytes:
     from payments_core_http.reference.error_pages import render_list
 
     return render_list().encode()
@@ -105,7 +122,7 @@ def _render_error_list(version: str, mode: str) -> bytes:
 
 def _make_error_renderer(code: str) -> RenderPage:
     @cache
-    def render_error(version: str, mode: str) -> bytes:
+    def render_error(one: Deployment) -> bytes:
         from payments_core_http.reference.error_pages import render_page
 
         return render_page(code).encode()
@@ -115,7 +132,7 @@ def _make_error_renderer(code: str) -> RenderPage:
 
 def _make_file_renderer(name: str) -> RenderPage:
     @cache
-    def read_file(version: str, mode: str) -> bytes:
+    def read_file(one: Deployment) -> bytes:
         return (files(__package__) / "static" / name).read_bytes()
 
     return read_file

@@ -38,13 +38,13 @@ class StandingClock(FixedClock):
         return SystemClock().real_now()
 
 
-def open_service(events: CapturedEvents) -> PaymentsService:
+def open_service(events: CapturedEvents, public_url: str = LOCAL_URL) -> PaymentsService:
     """A service in memory on simulated chains, which delivers to `events`."""
     storage = open_storage("memory://")
     return PaymentsService(
         storage,
         KeyRing.parse(KeyRing.generate()),
-        settings=Settings(public_url=LOCAL_URL),
+        settings=Settings(public_url=public_url),
         clock=SandboxClock(storage, StandingClock()),
         transport=events,
         resolver=events,
@@ -52,10 +52,14 @@ def open_service(events: CapturedEvents) -> PaymentsService:
 
 
 @contextmanager
-def open_sandbox() -> Iterator[PaymentsSandbox]:
-    """A sandbox for a program other than a test, closed at the end."""
+def open_sandbox(public_url: str = LOCAL_URL) -> Iterator[PaymentsSandbox]:
+    """A sandbox for a program other than a test, closed at the end.
+
+    `public_url` is where the program serves `app`, if it does. Raises ValueError for one that no
+    service can have.
+    """
     events = CapturedEvents()
-    service = open_service(events)
+    service = open_service(events, public_url)
     try:
         yield PaymentsSandbox(service, events)
     finally:

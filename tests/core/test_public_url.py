@@ -1,4 +1,4 @@
-"""The public URL: a scheme and a host, wherever one is taken."""
+"""The public URL: a scheme, a host and at most a path, wherever one is taken."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ import pytest
 from payments_core import KeyRing, NewPayment, PaymentsService, Settings, ToWallet, open_storage
 from payments_core.entropy import system_entropy
 from payments_core.payments.links import Links
-from payments_core.public_url import LOCAL_URL, find_host
+from payments_core.public_url import LOCAL_URL, find_host, find_path
 from tests.service.world import WALLET
 
 GOOD = (
     "https://pay.example.com", "http://localhost:8080", "http://[::1]:8080", "http://[fe80::1%eth0]:80",
     "http://pay_web:8000",
     "https://xn--mnchen-3ya.example", "https://203.0.113.7:65535",
+    "https://shop.example/payments", "https://shop.example/a/_b/c-d.e", "http://[::1]:80/payments",
+    "https://shop.example/payment/v2", "https://shop.example/v2x", "https://shop.example/Docs",
 )  # fmt: skip
 BAD = (
-    "https://shop.example/payments", "https://shop.example/payments/", "https://shop.example//",
+    "https://shop.example//", "https://shop.example/payments//", "https://shop.example/a//b",
+    "https://shop.example/../a", "https://shop.example/a/./b", "https://shop.example/.a",
+    "https://shop.example/a%2Fb", "https://shop.example/caf\u00e9", "https://shop.example/a b",
+    "https://shop.example/a;b", "https://shop.example/~a",
     "https://shop.example/?a=b", "https://shop.example#top", "https://me:hidden@shop.example",
     "ftp://shop.example", "shop.example", "https://", "https://shop.example:0",
     "https://shop.example:65536", "https://shop example", "https://shop.example\n", "", 7, b"https://a",
@@ -38,16 +43,23 @@ ENTRY_POINTS: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
 class TestEachEntryPoint:
     @pytest.mark.parametrize("url", BAD, ids=repr)
-    def test_refuses_more_than_a_scheme_and_a_host(
+    def test_refuses_what_is_no_address_of_a_service(
         self, entry_point: Callable[[Any], object], url: Any
     ) -> None:
-        with pytest.raises(ValueError, match=r"a scheme and a host only.* below a path") as refused:
+        with pytest.raises(ValueError, match=r"a scheme, a host and at most a path") as refused:
             entry_point(url)
         assert "hidden" not in str(refused.value)
 
     @pytest.mark.parametrize("url", GOOD)
-    def test_takes_a_host(self, entry_point: Callable[[Any], object], url: str) -> None:
+    def test_takes_a_host_and_a_path(self, entry_point: Callable[[Any], object], url: str) -> None:
         assert entry_point(url)
+
+    @pytest.mark.parametrize("path", ["docs", "v2", "pay/shop", "openapi.json", "dashboard/"])
+    def test_refuses_a_path_that_begins_as_a_route(
+        self, entry_point: Callable[[Any], object], path: str
+    ) -> None:
+        with pytest.raises(ValueError, match=r"begins as the service's own routes do \(/assets"):
+            entry_point(f"https://shop.example/{path}")
 
 
 def test_a_slash_at_the_end_is_dropped() -> None:
@@ -55,6 +67,12 @@ def test_a_slash_at_the_end_is_dropped() -> None:
     assert settings.public_url == "https://pay.example.com"
     assert settings.locate_error_page("x") == "https://pay.example.com/docs/errors/x"
     assert find_host(settings.public_url) == "pay.example.com"
+    assert Settings(public_url="https://a.example/b/").public_url == "https://a.example/b"
+    assert [find_path(f"https://a.example{path}") for path in ("", "/", "/b/c/")] == [
+        "",
+        "",
+        "/b/c",
+    ]
 
 
 @pytest.mark.parametrize(

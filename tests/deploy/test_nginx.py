@@ -65,6 +65,37 @@ def before_it(upstream: Listening, tmp_path: Path) -> Iterator[Proxy]:
         yield proxy
 
 
+# --- Below a path ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("passed_to", ["http://payments;", "http://payments/;"])
+def test_the_service_is_reached_below_a_path(
+    passed_to: str, tmp_path: Path, deployed: Deployed, credential: str
+) -> None:
+    """With the one change that docs/how-to/deploy.md names, and with a path that is taken away."""
+    below = Deployed.made(tmp_path, f"sqlite:///{deployed.folder}/payments.db")
+    below.configure(
+        public_url="https://partner.example/payments",
+        keys={"ring_file": deployed.folder / "key-ring"},
+        http={"port": 0, "trusted_proxies": ["127.0.0.1/32"]},
+    )
+    changes = {
+        "location / {\n        proxy_pass http://payments;": (
+            f"location /payments/ {{\n        proxy_pass {passed_to}"
+        )
+    }
+    with below.started("serve") as serve, nginx(tmp_path, [port_of(serve)], changes) as proxy:
+        config = proxy.ask("GET", "/payments/v2/partners/config", Authorization=credential)
+        assert config.status == 200
+        login = proxy.ask("GET", "/payments/dashboard/login")
+        assert b'href="../assets/style.css"' in login.body
+        assert proxy.ask("GET", "/payments/assets/style.css").status == 200
+        assert "__Host-payments_login~payments=" in login.headers["set-cookie"]
+        document = proxy.ask("GET", "/payments/openapi.json").document
+        assert document["servers"][0]["url"] == "https://partner.example/payments"
+        assert proxy.ask("GET", "/v2/partners/config", Authorization=credential).status == 404
+
+
 # --- Before `payments serve` ----------------------------------------------------------------------
 
 

@@ -116,9 +116,12 @@ def test_weak_settings_are_faults_and_the_rest_is_looked_at_all_the_same(
     deployed: Deployed,
 ) -> None:
     deployed.run("admin", "migrate")
-    deployed.configure(public_url="http://pay.example.com/shop")
+    deployed.configure(public_url="http://pay.example.com/v2")
     found = findings(deployed, faulty=True)
-    assert "public_url must be a URL with a scheme and a host only" in found["settings"][0]["says"]
+    assert (
+        "public_url must not have a path that begins as the service's own routes do"
+        in found["settings"][0]["says"]
+    )
     assert found["storage"][0]["level"] == "ok"
 
 

@@ -19,7 +19,8 @@ def test_fit_settings_start() -> None:
     ("changes", "path"),
     [
         ({"PUBLIC_URL": "http://pay.example.com"}, "public_url"),
-        ({"PUBLIC_URL": "https://pay.example.com/shop"}, "public_url"),
+        ({"PUBLIC_URL": "https://pay.example.com/shop//"}, "public_url"),
+        ({"PUBLIC_URL": "https://pay.example.com/docs/shop"}, "public_url"),
         ({"PUBLIC_URL": "https://pay.example.com/?a"}, "public_url"),
         ({"PUBLIC_URL": "https://me:hidden@pay.example.com"}, "public_url"),
         ({"PUBLIC_URL": "pay.example.com"}, "public_url"),

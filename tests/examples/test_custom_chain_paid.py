@@ -219,7 +219,9 @@ def test_a_small_payment_is_released_early_and_undone_with_its_transfer(shop: Sh
 def test_the_dashboard_shows_the_network(shop: Shop) -> None:
     shop.service.parts.operators._cost = CHEAP
     made = shop.service.operators.create(shop.environment_id, "olivia")
-    fields = Forms(shop.browser.get("/dashboard/login").content).by_action["/dashboard/login"]
+    fields = Forms(shop.browser.get(login := "/dashboard/login").content, login).by_action[
+        "/dashboard/login"
+    ]
     given = {**fields, "username": "olivia", "password": made.password}
     assert shop.browser.post("/dashboard/login", data=given).status_code == 303
     payment = shop.create("60.00")

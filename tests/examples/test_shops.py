@@ -62,7 +62,8 @@ created 201 True
 orders [{'number': 'order-1', 'status': 'awaiting_payment'}]
 refused 400 ['amount must be a decimal string such as 25.00, with no sign or exponent']
 behind the bridge 200 sandbox
-the checkout page 200
+the checkout page 200 http://localhost/payments
+its style 200
 """,
 }
 

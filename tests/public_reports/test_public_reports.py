@@ -44,8 +44,6 @@ SLOW = {
 # What a program says, up to now, of what the product cannot do yet. A row whose program succeeds
 # goes.
 NOT_YET: Mapping[str, str] = {
-    # The pages do not work below a path, so such an address is refused.
-    "http/05_pages_below_a_prefix": "public_url must be a URL with a scheme and a host only",
     # No function of the present contracts moves ether.
     "money/06_ether_sent_to_an_escrow": "ETH at the escrow after the release: 0.01",
 }

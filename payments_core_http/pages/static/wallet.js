@@ -216,7 +216,7 @@
   );
 
   const post = async ({ payment, secret }, path, body) => {
-    const answer = await fetch(`/v2/public/payments/${payment}/options${path}`, {
+    const answer = await fetch(`../v2/public/payments/${payment}/options${path}`, {
       method: "POST", body: JSON.stringify(body), cache: "no-store", credentials: "omit",
       headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
       referrerPolicy: "no-referrer",

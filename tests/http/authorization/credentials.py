@@ -19,7 +19,7 @@ Headers = dict[str, str]
 Present = Callable[[World, Row], Headers]
 SECRET_HEADER = "X-Service-Payment-Secret"
 SCOPES = tuple(PRODUCT_OF_SCOPE)
-COOKIE = "payments_operator"
+COOKIE = "payments_operator+8080"
 
 
 @attrs.frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import attrs
 
@@ -14,16 +14,21 @@ from tests.http.api_harness import ApiHarness, Seen
 from tests.http.checkout import Checkout
 from tests.http.pages.html import Html
 
-COOKIE, LOGIN_COOKIE, DONE_COOKIE = "payments_operator", "payments_login", "payments_done"
+PLACE = "+8080"
+"""The port of the public URL: two deployments on one host share no cookie."""
+COOKIE, LOGIN_COOKIE, DONE_COOKIE = (
+    f"payments_{name}{PLACE}" for name in ("operator", "login", "done")
+)
 CHEAP = HashCost(passes=1, memory_bytes=8_192)
 """Tests hash passwords as cheaply as the library allows."""
 
 
 class Forms(HTMLParser):
-    """The forms of a page: where each goes, and what is in it."""
+    """The forms of the page at a path: where each goes, and what is in it."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, path: str) -> None:
         super().__init__()
+        self._path = path
         self.by_action: dict[str, dict[str, str]] = {}
         self._fields: dict[str, str] = {}
         self.feed(body.decode())
@@ -31,7 +36,7 @@ class Forms(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         if tag == "form":
-            self._fields = self.by_action.setdefault(str(given["action"]), {})
+            self._fields = self.by_action.setdefault(urljoin(self._path, given["action"]), {})
         elif tag in ("input", "select") and given.get("name"):
             self._fields[str(given["name"])] = given.get("value") or ""
 
@@ -53,10 +58,10 @@ class OperatorBrowser:
         """A page that must be there, whole."""
         seen = self.get(path)
         assert seen.status == 200, seen.body
-        return Html(seen.body)
+        return Html(seen.body, path)
 
     def forms(self, path: str) -> Mapping[str, dict[str, str]]:
-        return Forms(self.get(path).body).by_action
+        return Forms(self.get(path).body, path).by_action
 
     def submit(self, page: str, action: str, **fields: str) -> Seen:
         """The form of a page, with what its hidden fields say."""
@@ -77,12 +82,16 @@ class OperatorBrowser:
     ) -> Seen:
         given = cookie if cookie is not None else self.cookie
         kept = ((COOKIE, given), (LOGIN_COOKIE, self.number), (DONE_COOKIE, self.done))
-        cookies = "; ".join(f"{name}={value}" for name, value in kept if value)
+        cookies = "; ".join(
+            f"{name.replace(PLACE, self._place)}={value}" for name, value in kept if value
+        )
         sent = {**({"Cookie": cookies} if cookies else {}), **(headers or {})}
         typed = {"CONTENT_TYPE": media_type} if method == "POST" else {}
         environ = {**typed, **self.environ}
         seen = self.api.call(method, path, auth=None, raw=raw, headers=sent, environ=environ)
         self._keep_cookie(seen)
+        if "location" in seen.headers:
+            seen.headers["location"] = urljoin(path, seen.headers["location"])
         return seen
 
     def log_in(self, username: str, password: str, **more: str) -> Seen:
@@ -90,9 +99,15 @@ class OperatorBrowser:
             "/dashboard/login", "/dashboard/login", username=username, password=password, **more
         )
 
+    @property
+    def _place(self) -> str:
+        """What tells the cookies of the deployment from others on its host."""
+        parts = urlsplit(self.api.service.settings.public_url)
+        return (f"+{parts.port}" if parts.port else "") + parts.path.replace("/", "~")
+
     def _keep_cookie(self, seen: Seen) -> None:
         for line in seen.headers.get("set-cookie", "").splitlines():
-            name, _, value = line.partition(";")[0].partition("=")
+            name, _, value = line.partition(";")[0].replace(self._place, PLACE).partition("=")
             if name == COOKIE:
                 self.cookie = value or None
             elif name == LOGIN_COOKIE:

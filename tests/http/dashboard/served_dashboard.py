@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 from payments_core_http.app import create_app
 from payments_core_http.observability.requests import NOOP_OBSERVER
 from payments_core_http.request_recorder import RequestRecorder
+from tests.http.api_harness import ApiHarness
 from tests.http.console import LATER, NEVER, OK, Console
 from tests.http.dashboard.operator_browser import CHEAP
 from tests.http.pages.browser import serve
@@ -94,7 +95,9 @@ class ServedDashboard:
 
 
 @contextmanager
-def serve_dashboard() -> Iterator[ServedDashboard]:
+def serve_dashboard(
+    choose_app: Callable[[ApiHarness], Any] = lambda api: api.app, prefix: str = ""
+) -> Iterator[ServedDashboard]:
     """Payments in three states, an endpoint with deliveries in three, and an operator."""
     console = Console()
     service = console.api.service
@@ -115,9 +118,9 @@ def serve_dashboard() -> Iterator[ServedDashboard]:
     console.receiver.answer = OK
     request_id = _log_requests(console)
     hook = f"/dashboard/webhooks/{endpoint['id']}"
-    with serve(console.api.app) as url:
+    with serve(choose_app(console.api)) as url:
         yield ServedDashboard(
-            url=url,
+            url=url + prefix,
             console=console,
             password=service.operators.create(console.api.partition, "olivia").password,
             paid=f"{HOME}/{paid['id']}",

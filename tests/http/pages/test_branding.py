@@ -36,7 +36,9 @@ def show(page: Page) -> tuple[Html, dict[str, str]]:
     seen = page.checkout.api.call("GET", f"/pay/{page.code}", auth=None)
     assert seen.status == 200, seen.body
     parts = seen.headers["content-security-policy"].split(";")
-    return Html(seen.body), dict(part.strip().partition(" ")[::2] for part in parts)
+    return Html(seen.body, f"/pay/{page.code}"), dict(
+        part.strip().partition(" ")[::2] for part in parts
+    )
 
 
 class TestTheColor:

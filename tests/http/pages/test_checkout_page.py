@@ -42,7 +42,7 @@ def show(page: Page, query: str = "", **more: Any) -> Seen:
 def look(page: Page) -> Html:
     seen = show(page)
     assert seen.status == 200, seen.body
-    return Html(seen.body)
+    return Html(seen.body, f"/pay/{page.code}")
 
 
 def escrow(page: Page) -> str:
