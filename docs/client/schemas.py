@@ -188,7 +188,7 @@ def _merge_field(key: str, forms: Sequence[Schema]) -> Schema:
     if len(kinds) == 1:  # the same, in one form null too
         widest: Schema = max(different, key=lambda one: len(_type_names(one)))
         return widest
-    flat = [part for one in different for part in one.get("anyOf", [one])]
+    flat = [part for one in different for part in one.get("anyOf") or one.get("oneOf") or [one]]
     return {"anyOf": [part for number, part in enumerate(flat) if part not in flat[:number]]}
 
 

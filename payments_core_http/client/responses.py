@@ -1033,23 +1033,16 @@ class TokenAmountOrTokenAmount(Response, frozen=True, kw_only=True):
     """The address of the asset's contract on the chain."""
 
 
-class VaultExecution(Response, frozen=True, kw_only=True):
-    """What the payer can do now: authorize this transfer, once, with this action."""
-
-    type: Known[Literal["vault_authorization"]]
-    """Its kind."""
-    action_id: str
-    """The one-time action that authorizes this transfer."""
-    expires_at: datetime
-    """When the action expires."""
-
-
-class TransferExecutionOrRedirectExecution(Response, frozen=True, kw_only=True):
-    """Either `TransferExecution` or `RedirectExecution`: fields that the actual form lacks
-    are None.
+class VaultExecutionOrTransferExecutionOrRedirectExecution(Response, frozen=True, kw_only=True):
+    """Either `VaultExecution` or `TransferExecution` or `RedirectExecution`: fields that the
+    actual form lacks are None.
     """
 
-    type: Known[Literal["transfer", "redirect"]]
+    type: Known[Literal["vault_authorization", "transfer", "redirect"]]
+    action_id: str | None = None
+    """The one-time action that authorizes this transfer."""
+    expires_at: datetime | None = None
+    """When the action expires."""
     chain_id: int | None = None
     """The number of the chain, such as 8453 for Base."""
     token_address: str | None = None
@@ -1178,7 +1171,7 @@ class OptionOrPublicOption(Response, frozen=True, kw_only=True):
     recipient_amount: TokenAmount
     """The amount for the recipient."""
     provider_fee: TokenAmountOrTokenAmount | None
-    execution: VaultExecution | TransferExecutionOrRedirectExecution | None | None
+    execution: VaultExecutionOrTransferExecutionOrRedirectExecution | None
     expires_at: datetime | None
     """When it expires."""
     refreshable: bool
@@ -3114,6 +3107,17 @@ class Payee(Response, frozen=True, kw_only=True):
     """`<username>@<partner id>`; null without a username."""
 
 
+class VaultExecution(Response, frozen=True, kw_only=True):
+    """What the payer can do now: authorize this transfer, once, with this action."""
+
+    type: Known[Literal["vault_authorization"]]
+    """Its kind."""
+    action_id: str
+    """The one-time action that authorizes this transfer."""
+    expires_at: datetime
+    """When the action expires."""
+
+
 class Option(Response, frozen=True, kw_only=True):
     """A Vault option."""
 
@@ -3333,6 +3337,28 @@ class ExchangedLink(Response, frozen=True, kw_only=True):
     """The credential for the Payment."""
     expires_at: datetime
     """When the link expires."""
+
+
+class TransferExecutionOrRedirectExecution(Response, frozen=True, kw_only=True):
+    """Either `TransferExecution` or `RedirectExecution`: fields that the actual form lacks
+    are None.
+    """
+
+    type: Known[Literal["transfer", "redirect"]]
+    chain_id: int | None = None
+    """The number of the chain, such as 8453 for Base."""
+    token_address: str | None = None
+    """The address of the asset's contract on the chain."""
+    to: str | None = None
+    """The escrow's or the router's address."""
+    amount_atomic: str | None = None
+    """How much to send, in the smallest unit."""
+    url: str | None = None
+    """The provider's page for this payer only."""
+    price: str | None = None
+    """What the payer pays in all, as a decimal string."""
+    currency: str | None = None
+    """The currency of the price (ISO 4217)."""
 
 
 class PublicOption(Response, frozen=True, kw_only=True):
