@@ -224,6 +224,18 @@ sbom: $(READY) ## Write the bill of materials (CycloneDX) and the licences into 
 	@$(PY) -m tests.licences build/sbom.json build/runtime > build/licences.md
 	@echo "Bill of materials: build/sbom.json; licences: build/licences.md"
 
+# BASE= names the image to begin with. Where no registry of images can be reached, BASE=debian makes
+# one from Debian's packages. The settings of pip and the certificates of this machine are used.
+BASE ?= docker.io/library/debian:trixie-slim
+IMAGE ?= localhost/payments-core:latest
+.PHONY: image
+image: ## Build the image of deploy/container with buildah; BASE= IMAGE=
+	@BASE="$(BASE)" IMAGE="$(IMAGE)" UV_VERSION="$(UV_VERSION)" deploy/container/build
+
+.PHONY: image-check
+image-check: $(READY) ## Run the image in the topology of compose.yml, under load through an upgrade; IMAGE=
+	@$(PY) -m tests.containers --image "$(IMAGE)" $(ARGS)
+
 # The defaults are in the program: a variable that is not given is not passed on.
 .PHONY: soak
 soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOBS= ONLY= PART=banks|misdirected|values|early
