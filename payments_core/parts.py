@@ -127,6 +127,8 @@ class Parts:
         """The wallets that accounts have proven to hold, and the challenges to prove it."""
         self.pricing: Final = providers.pricing
         """The source of prices of each mode that has one."""
+        self.routers: Final = providers.routers
+        """The router of each mode that has one."""
         self.verifications: Final = Verifications(ports, providers.kyc, remote_calls)
         """The identity checks of accounts, by a KYC provider."""
         self.screening: Final = ScreeningDecisions(ports)

@@ -158,3 +158,12 @@ class OffersRoutes(Router, Protocol):
         `refund_address` in one transfer from the offer's address. Raises RouterUnavailable, and
         RouteRefused for a key without an offer.
         """
+
+
+@runtime_checkable
+class HasSignerKey(Protocol):
+    """A router that signs with a key of the deployment's signer, which checks of it include."""
+
+    @property
+    def key_name(self) -> str:
+        """The key's name at the signer, in place of an environment's id."""

@@ -9,6 +9,7 @@ from itertools import islice
 from payments_core.chains.loader import ChecksSigners, SignerCheck
 from payments_core.chains.port import WrongSignature
 from payments_core.errors import FieldError
+from payments_core.routers.port import HasSignerKey
 from payments_core.service import PaymentsService
 from payments_core.tenants.queries import iterate_apps
 from payments_core_http.deployment.findings import Finding
@@ -43,13 +44,18 @@ def list_signer_checks(
 ) -> Iterator[SignerCheck]:
     """What was found of each environment of a mode, or of the `only` one, with each signer.
 
+    A router's own key comes first, under its name.
+
     A deployment has the same signers for all its chains, so one chain is enough; simulated chains
     have none. Raises ConfigurationRefused if the curve library is wrong.
     """
     chain = next((one for one in service.chains.values() if isinstance(one, ChecksSigners)), None)
     if chain is None:
         return
-    found = [only] if only is not None else islice(_find_environments(service, mode), limit)
+    router = service.parts.routers.get(mode)
+    own = (router.key_name,) if isinstance(router, HasSignerKey) else ()
+    environments = islice(_find_environments(service, mode), limit)
+    found: Iterable[str] = [only] if only is not None else (*own, *environments)
     try:
         yield from chain.check_signers(found)
     except WrongSignature as error:

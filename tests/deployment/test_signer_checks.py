@@ -15,6 +15,7 @@ from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import ChainUnavailable, SignerRefused
 from payments_core.chains.rotated_signer import OperatorSigner, RotatedSigner
 from payments_core.credentials.keyring import KeyRing
+from payments_core.port_loader import open_router
 from payments_core.storage_loader import open_storage
 from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.deployment.signer_checks import (
@@ -109,6 +110,34 @@ def test_a_former_signer_without_a_newer_environments_key_is_right(
         require_sound_signers(service, "production")
     assert "cannot sign" not in caplog.text
     assert [one.level for one in find_signer_faults(service, "production")] == ["ok"]
+
+
+def test_the_key_of_a_router_is_checked_with_the_others() -> None:
+    """A router without its key would burn nothing, and doctor says so."""
+
+    class WithoutRouterKey(Failing):
+        def address(self, environment_id: str) -> str:
+            return (super() if environment_id == "cctp_router" else LOCAL).address(environment_id)
+
+        def sign(self, environment_id: str, digest: bytes) -> bytes:
+            return LOCAL.sign(environment_id, digest)
+
+    for signer, states in (
+        (LOCAL, ["sound", "sound"]),
+        (WithoutRouterKey(SignerRefused("no key")), ["refused", "sound"]),
+    ):
+        storage = open_storage("memory:")
+        chains = {
+            number: EvmChain(NodeQuorum(["http://127.0.0.1:9"], number), Deployment(ADMIN), signer)
+            for number in (8453, 137)
+        }
+        router = open_router("cctp:http://127.0.0.1:9", chains=chains, storage=storage)
+        keys = KeyRing.parse(KeyRing.generate())
+        service = PaymentsService(storage, keys, chains=chains, router=router)
+        service.tenants.create_app("Shop", "shop", modes=("production",))
+        found = list(list_signer_checks(service, "production"))
+        assert [one.state for one in found] == states
+        assert found[0].environment_id == "cctp_router"
 
 
 def test_the_operator_lists_the_addresses_to_fund(tmp_path: Path) -> None:

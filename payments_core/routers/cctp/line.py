@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from payments_core.chains.gas import ReportsGas
 from payments_core.chains.port import (
     CallsContracts,
     Chain,
@@ -52,6 +53,8 @@ class CallLine:
         Raises ChainUnavailable, SignerRefused and StorageError.
         """
         sender = sender or self.caller.find_address()
+        if isinstance(self.chain, ReportsGas):
+            self.chain.follow_senders([sender])
         id = f"{self.chain.chain_id}:{sender}"
         for _ in range(_ATTEMPTS):
             line = self._books.find(CctpLine, id) or CctpLine(id=id)

@@ -24,7 +24,7 @@ from payments_core.routers.cctp.attestations import (
 from payments_core.routers.cctp.books import Books
 from payments_core.routers.cctp.deployments import DEPLOYMENTS, CctpDeployment
 from payments_core.routers.cctp.forwarders import OFFER_PAYMENT, RouteTerms, gross_up
-from payments_core.routers.cctp.line import CallLine
+from payments_core.routers.cctp.line import KEY_NAME, CallLine
 from payments_core.routers.cctp.offers import OfferFollower
 from payments_core.routers.cctp.records import CctpRoute, CctpTransfer
 from payments_core.routers.cctp.transfers import REORG_BLOCKS, Side, TransferDriver
@@ -108,6 +108,11 @@ class CctpRouter:
             self._clock,
             self._settings.smallest_return_atomic,
         )
+
+    @property
+    def key_name(self) -> str:
+        """See HasSignerKey."""
+        return KEY_NAME
 
     # Sends.
 

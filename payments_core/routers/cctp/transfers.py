@@ -121,9 +121,9 @@ class TransferDriver:
         data = route.terms.burn(transfer.payment, transfer.amount_atomic)
         if self._send(source, f"burn:{transfer.id}", data, route):
             return _changed(transfer, evolve(transfer, failing_since_ms=None))
-        if transfer.failing_since_ms is None:
-            _log.warning("the burn of %s would fail now", transfer.id)
+        if transfer.failing_since_ms is None:  # often another process has just made it
             return evolve(transfer, failing_since_ms=now)
+        _log.warning("the burn of %s would fail now", transfer.id)
         if not route.is_offer and now - transfer.failing_since_ms >= PATIENCE_MS:
             return self._give_back(source, route, transfer)
         return None
@@ -186,7 +186,7 @@ class TransferDriver:
         if 0 < burn.expires_at_block <= heads.latest.number:
             self._service.request_again(burn.nonce)
             return evolve(transfer, state="burned", message=None, attestation=None)
-        _log.warning("the mint of %s would fail now", transfer.id)
+        _log.info("the mint of %s would fail now", transfer.id)
         return None
 
     def _settle(self, route: CctpRoute, transfer: CctpTransfer) -> CctpTransfer | None:

@@ -35,6 +35,7 @@ def cctp(all_cctp: Cctp) -> Iterator[Cctp]:
     all_cctp.attesting.tell(faults=[], fee_ppm=0, expires_at=0)
     yield all_cctp
     for number, node in all_cctp.nodes.items():
+        node.ask("evm_setAutomine", True)
         assert node.ask("evm_revert", before[number])
 
 
