@@ -129,6 +129,6 @@ def _describe_left(left_ms: int, language: Language) -> str:
     """Rounded up: who is promised too much looks too early."""
     if left_ms > _SOON_MS:
         minutes = language.format_number(-(-left_ms // MINUTE))
-        return language.translate("about %(minutes)s min", minutes=minutes)
+        return language.translate("about %(minutes)s\u00a0min", minutes=minutes)
     seconds = language.format_number(-(-left_ms // _STEP_MS) * _STEP_MS // SECOND)
-    return language.translate("about %(seconds)s s", seconds=seconds)
+    return language.translate("about %(seconds)s\u00a0s", seconds=seconds)

@@ -159,7 +159,7 @@ NOT_LOOKED_WORDS = Words(
     N_("Waiting for your payment"),
     N_(
         "We have not looked at the network in the last minutes, so we cannot say whether anything"
-        " has arrived. If you have already paid, do not pay again: what has arrived is found."
+        " has arrived. If you have already paid, do not pay again: your transfer will be found."
     ),
 )
 """While no scan of the network is recent enough to deny that something has arrived."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import attrs
+
+from payments_core import Acceptance, shipped_networks
+from payments_core.chains.port import NetworkKind
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import BASE, Checkout
 from tests.http.payer_page import Page
@@ -32,6 +36,24 @@ def make_page(*, checkout: Checkout | None = None, **more: Any) -> Page:
         "cancelUrl": "https://shop.example/cart",
     }
     return Page(checkout, **{**facts, **more})
+
+
+def wait_for_depth(depth: int) -> Checkout:
+    """A shop whose Base accepts a transfer with so many blocks on top of it."""
+    base = attrs.evolve(
+        shipped_networks()[BASE],
+        acceptance=(Acceptance(depth=depth, up_to="1000.00"), Acceptance("finalized")),
+    )
+    networks = shipped_networks().merge(base)
+    return Checkout(MemoryStorage(), networks=networks).declare_network("real")
+
+
+def look_away(kind: NetworkKind = "real") -> Page:
+    """A Payment on a network that nobody has scanned."""
+    checkout = Checkout(MemoryStorage())
+    chain: Any = checkout.api.service.chains[BASE]
+    chain.network_kind = kind
+    return make_page(checkout=checkout)
 
 
 def send(page: Page, *amounts: str) -> Page:
@@ -105,11 +127,13 @@ def post(page: Page, path: str, body: Any = None, *, wait_s: int = 60) -> Page:
 SCENES: Mapping[str, Callable[[], Page]] = {
     "waiting": make_page,
     "waiting-elsewhere": lambda: make_page(allowedMethods=["vault"]),
+    "not-looked": look_away,
     "branded": lambda: brand(make_page()),
     "submitted": lambda: submit(make_page()),
     "part-paid": lambda: send(make_page(), "10"),
     "part-processing": lambda: send_unconfirmed(make_page(), "10"),
     "processing": lambda: send_unconfirmed(make_page()),
+    "counting": lambda: send_unconfirmed(make_page(checkout=wait_for_depth(12))),
     "received": lambda: advance(send_unconfirmed(make_page()), 1),
     "paid": lambda: send(make_page(), "25"),
     "overpaid": lambda: send(make_page(), "31.5"),

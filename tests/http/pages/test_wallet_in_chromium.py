@@ -20,22 +20,22 @@ from tests.http.pages.scenes import SCENES, make_page, send
 from tests.http.pages.wallet import (
     ANNOUNCE,
     DECLINED,
+    HASH,
     INJECT,
+    PAYER,
     PENDING,
     UNKNOWN_CHAIN,
     WRAPPED,
     Wallet,
     WalletError,
+    answer_well,
     make_signing_wallet,
-    read_blocks,
+    read_token,
 )
 from tests.http.payer_page import Page
 
 pytestmark = [needs_chromium, pytest.mark.slow]
-PAYER = "0x" + "Aa" * 20
-HASH = "0x" + "ab" * 32
 POLL_MS = 10_500
-DECIMALS, BALANCE_OF = "0x313ce567", "0x70a08231"
 
 
 @pytest.fixture(scope="module")
@@ -77,25 +77,6 @@ def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Visit]:
         tab.goto(f"{url}/pay/{page.code}")
         yield Visit(page, wallet, tab)
         context.close()
-
-
-def answer_well(page: Page) -> dict[str, Any]:
-    """The answers of a wallet that has enough on the network of the page, and sends."""
-    return {
-        "eth_requestAccounts": [PAYER],
-        "eth_getBlockByNumber": read_blocks(page),
-        "eth_call": read_token(),
-        "eth_sendTransaction": HASH,
-    }
-
-
-def read_token(decimals: int = 6, balance: int = 25_000_000) -> Any:
-    def read(call: dict[str, str], block: str) -> str:
-        assert block == "latest"
-        found = {DECIMALS: decimals, BALANCE_OF: balance}[call["data"][:10]]
-        return f"0x{found:064x}"
-
-    return read
 
 
 def test_a_payer_pays_on_a_real_node_until_the_page_says_so(chromium: Browser) -> None:

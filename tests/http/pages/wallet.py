@@ -36,6 +36,11 @@ INJECT = f"(() => {{ {_PROVIDER} window.ethereum = provider; }})();"
 """As browsers of older wallets do: EIP-1193 without EIP-6963."""
 
 
+PAYER = "0x" + "Aa" * 20
+HASH = "0x" + "ab" * 32
+_DECIMALS, _BALANCE_OF = "0x313ce567", "0x70a08231"
+
+
 class WalletError(Exception):
     """What EIP-1193 has a wallet answer instead of a result."""
 
@@ -135,3 +140,22 @@ def make_signing_wallet(node: Node, key: LocalAccount) -> Wallet:
         "eth_call": ask("eth_call"),
         "eth_sendTransaction": send,
     })  # fmt: skip
+
+
+def answer_well(page: Page) -> dict[str, Any]:
+    """The answers of a wallet that has enough on the network of the page, and sends."""
+    return {
+        "eth_requestAccounts": [PAYER],
+        "eth_getBlockByNumber": read_blocks(page),
+        "eth_call": read_token(),
+        "eth_sendTransaction": HASH,
+    }
+
+
+def read_token(decimals: int = 6, balance: int = 25_000_000) -> Any:
+    def read(call: dict[str, str], block: str) -> str:
+        assert block == "latest"
+        found = {_DECIMALS: decimals, _BALANCE_OF: balance}[call["data"][:10]]
+        return f"0x{found:064x}"
+
+    return read
