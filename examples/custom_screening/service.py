@@ -63,7 +63,9 @@ class Provider(ThreadingHTTPServer):
         with self.lock:
             known = next((one for one in self.cases.values() if one["key"] == body["key"]), None)
             if known is not None:
-                return {"case": known["id"], "result": known["state"], "validS": VALID_S}
+                result, case = known["state"], known["id"]
+                reason = REASONS.get(result)
+                return {"case": case, "result": result, "validS": VALID_S, "reason": reason}
             result = self.listed.get(name_subject(body), "no_match")
             answer = {"result": result, "validS": VALID_S, "reason": REASONS[result]}
             if result == "possible_match":

@@ -105,6 +105,15 @@ ROUTES: tuple[Row, ...] = (
         "POST", "/verifications/{verificationId}", "verifications.decide", _VERIFICATIONS,
         "Decide a verification.",
     ),
+    _page("GET", "/screening", "screening.list_held", _PAYMENTS, "List what screening holds."),
+    _page(
+        "GET", "/screening/{heldTransferId}", "screening.show_decision", _PAYMENTS,
+        "Review a held transfer.",
+    ),
+    _page(
+        "POST", "/screening/{heldTransferId}", "screening.decide", _PAYMENTS,
+        "Decide a held transfer.",
+    ),
     _page("GET", "/webhooks", "webhooks.list_endpoints", _WEBHOOKS, "List the endpoints."),
     _page("GET", _WEBHOOK, "webhooks.show_endpoint", _WEBHOOKS, "Show an endpoint."),
     _page("GET", f"{_WEBHOOK}/health", "activity.show_health", _WEBHOOKS, "Show its health."),

@@ -11,6 +11,8 @@ from payments_core.chains.port import NetworkKind
 from payments_core.engine.events import FAILING, RECOVERED, TEST
 from payments_core.errors import PaymentsError
 from payments_core.payments.refunding.reconciliation_rules import ReconciliationAction
+from payments_core.screening.port import Direction
+from payments_core.screening.record import HeldTransfer
 from payments_core.webhooks.health import EndpointHealth
 from payments_core.webhooks.lifecycle import abandon_reason, classify_status
 from payments_core.webhooks.record import Delivery, Endpoint
@@ -75,6 +77,13 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
     "pending": StatusWords("wait", "Pending", "The endpoint has not answered yet."),
     "delivered": StatusWords("good", "Delivered", "The endpoint has received it."),
     "abandoned": StatusWords("warn", "Abandoned", "It is not sent again automatically."),
+    # Transfers that screening holds
+    "in_review": StatusWords(
+        "wait", "In review", "These are not sent until the provider, or you, clear them."
+    ),
+    "blocked": StatusWords(
+        "warn", "Blocked", "These were stopped unsent. What you clear can be requested again."
+    ),
     # Endpoints
     "active": StatusWords("good", "Active", "Events are sent to it, and the newest arrived."),
     "failing": StatusWords("warn", "Failing", "Its newest delivery did not arrive."),
@@ -132,6 +141,10 @@ DONE: Mapping[str, str] = {
     "recover": "The recovery has started. Missed events are sent, the oldest first.",
     "resend": "The event is being delivered again.",
     "decide": "The decision is recorded. The account follows it.",
+    "screen": (
+        "The decision is recorded. What was in review follows it at once, and what was stopped can "
+        "be requested again if it is clear."
+    ),
     "logout": "You are logged out.",
 }
 """The first sentence of a page after a form, by the name in its address."""
@@ -203,6 +216,23 @@ def _explain_end(delivery: Delivery, endpoint: Endpoint, max_attempts: int, last
         "The URL of the endpoint resolved to an address that webhooks must not use, "
         "such as one of a private network."
     )
+
+
+DIRECTION_WORDS: Mapping[Direction, str] = {
+    "in": "Money from",
+    "out": "Money to",
+    "link": "Wallet",
+}
+"""What a screened subject is for a transfer."""
+
+
+def explain_hold(held: HeldTransfer) -> str:
+    """Why a transfer is held, in a sentence."""
+    if held.reason is not None:
+        return f"The provider says: {held.reason}"
+    if held.case is not None or held.status == "blocked":
+        return "The provider gives no reason."
+    return "The provider has not answered. It is asked again."
 
 
 EVERY_SUBSCRIBER = "every active endpoint that is subscribed"

@@ -46,6 +46,7 @@ PREFIXES = {
     "onrampBankAccountId": "onramp_account_", "requestId": "req_",
     "sessionId": "ses_", "vaultId": "vault_", "walletId": "wallet_", "webhookId": "webhook_",
     "code": "A" * 24, "quoteId": "quote_", "verificationId": "verification_",
+    "heldTransferId": "job_",
 }  # fmt: skip
 """What ids that never were begin with."""
 
@@ -323,6 +324,7 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
     "POST /dashboard/payments/{paymentId}/refund": lambda w: {"amount": "1.00"},
     "POST /dashboard/payments/{paymentId}/reconcile": lambda w: {"action": "accept"},
     "POST /dashboard/verifications/{verificationId}": lambda w: {"status": "approved"},
+    "POST /dashboard/screening/{heldTransferId}": lambda w: {"outcome": "clear"},
     "POST /dashboard/webhooks/{webhookId}/rotate": lambda w: {"overlap": "0"},
     "POST /dashboard/webhooks/{webhookId}/recover": lambda w: {
         "since": format_iso(w.clock.now()).removesuffix("Z")

@@ -21,6 +21,8 @@ from payments_core.onramps.record import (
 )
 from payments_core.payments.destinations import ToAccount
 from payments_core.quotes.request import NewQuote
+from payments_core.screening.port import Subject
+from payments_core.screening.record import HeldTransfer
 from payments_core.storage.records import Record
 from payments_core.tenants.request_log import LoggedRequest
 from tests.http.authorization.wire import Wire
@@ -268,6 +270,26 @@ class PopulatedEnvironment:
         )
         return id
 
+    def _held_transfer(self) -> str:
+        """A transfer that screening has blocked, and that waits for a decision."""
+        ports = self.wire.service.parts.ports
+        id, now = ports.committer.id_sequence().issue("job"), ports.clock.now()
+        subject = Subject(kind="address", reference=PAYEE, chain_id=BASE)
+        self._insert(
+            HeldTransfer(
+                id=id,
+                status="blocked",
+                subject_key=subject.key,
+                subject=subject,
+                direction="out",
+                resource=f"withdrawal-{id}",
+                owner=f"withdrawal-{id}",
+                created_at_ms=now,
+                updated_at_ms=now,
+            )
+        )
+        return id
+
     def _insert(self, record: Record) -> None:
         storage = self.wire.service.parts.ports.storage
         storage.transact(self.environment_id, lambda tx: tx.insert(record))
@@ -304,6 +326,7 @@ class PopulatedEnvironment:
                 clientSessionId=self.session(account_id)["clientSessionId"],
                 onrampBankAccountId=self._onramp(account_id),
                 verificationId=self._verification(account_id),
+                heldTransferId=self._held_transfer(),
                 depositId=self._deposit(account_id, issued, wallets[1]),
                 depositAddress=issued["address"],
                 challengeId=self._challenge(account_id, number)["id"],

@@ -80,6 +80,7 @@ _UNLIMITED: Mapping[str, tuple[str, ...]] = {
         "POST /v2/client/auth/exchange",
         "POST /dashboard/login",
         "POST /dashboard/verifications/{verificationId}",
+        "POST /dashboard/screening/{heldTransferId}",
     ),
     "it takes something away": (
         "DELETE /v2/client-sessions/{clientSessionId}",

@@ -18,7 +18,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 FOLDER = DOCS / "images" / "dashboard"
 PAGE = DOCS / "explanation" / "dashboard-gallery.md"
 LOOKS: tuple[tuple[str, dict[str, int]], ...] = (
-    ("light", {"width": 1000, "height": 640}),
+    ("light", {"width": 1200, "height": 640}),
     ("dark", {"width": 390, "height": 700}),
 )
 LOGIN = "login"

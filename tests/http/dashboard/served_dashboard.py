@@ -28,6 +28,11 @@ PAGES = (
     "reconcile",
     "cancel",
     "activity",
+    "verifications",
+    "verification",
+    "screening",
+    "screening-blocked",
+    "screening-decision",
     "webhooks",
     "webhook",
     "health",
@@ -41,6 +46,9 @@ PAGES = (
     "keys",
 )
 """The names of all pages that a link leads to."""
+
+REVIEWED, BLOCKED = ("0x" + "ab" * 18 + ending for ending in ("4e71", "b10c"))
+"""Whom the sandbox's provider reviews, and whom it blocks."""
 
 LONG = "order-" + "1042" * 30
 """A reference that no line has room for."""
@@ -56,6 +64,8 @@ class ServedDashboard:
     paid: str
     late: str
     waiting: str
+    verification: str
+    held: str
     endpoint: str
     failed: str
     event: str
@@ -74,6 +84,11 @@ class ServedDashboard:
             "reconcile": f"{self.late}/reconcile?action=accept",
             "cancel": f"{self.waiting}/cancel",
             "activity": "/dashboard/activity",
+            "verifications": "/dashboard/verifications",
+            "verification": self.verification,
+            "screening": "/dashboard/screening",
+            "screening-blocked": "/dashboard/screening?status=blocked",
+            "screening-decision": self.held,
             "webhooks": "/dashboard/webhooks",
             "webhook": self.endpoint,
             "health": f"{self.endpoint}/health",
@@ -108,6 +123,19 @@ def serve_dashboard(
     paid = _create(console, "paid", reference="order-1043", metadata={"table": 7, "note": LONG})
     _pay(console, paid, "25")
     waiting = _create(console, "waiting", amount="120.00", description="Three loaves of bread")
+    wallet = {"type": "wallet", "address": REVIEWED}
+    _pay(
+        console, _create(console, "held", "18.00", reference="order-1044", destination=wallet), "18"
+    )
+    [held] = (
+        service.acting_as(service.tenants.system_authority(console.api.partition))
+        .screening.list_held()
+        .records
+    )
+    body = {"amount": "4.50", "destination": BLOCKED, "reason": "Stale bread"}
+    console.call("POST", f"/v2/payments/{paid['id']}/refunds", body, key="blocked")
+    path = f"/v2/accounts/{console.payer}/verifications"
+    verification = console.call("POST", path, {}, key="verify").json
     endpoint = console.endpoint("https://93.184.216.34/hooks/" + "payments/" * 9)
     by_answer = {}
     for answer in (OK, NEVER, LATER):
@@ -126,6 +154,8 @@ def serve_dashboard(
             paid=f"{HOME}/{paid['id']}",
             late=f"{HOME}/{late['id']}",
             waiting=f"{HOME}/{waiting['id']}",
+            verification=f"/dashboard/verifications/{verification['id']}",
+            held=f"/dashboard/screening/{held.id}",
             endpoint=hook,
             failed=f"{hook}/deliveries/{by_answer[503]['id']}",
             request=request_id,

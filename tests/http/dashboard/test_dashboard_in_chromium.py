@@ -120,7 +120,7 @@ class TestEveryPage:
     ) -> None:
         path = {"missing": MISSING, "too much": f"{dashboard.paid}/refund?amount=999"}[name]
         page.goto(dashboard.url + path)
-        assert page.locator("nav a").count() == 7
+        assert page.locator("nav a").count() == 8
         require_accessible(page, *WIDTHS)
 
     def test_a_long_reference_squeezes_nothing_else(
@@ -129,7 +129,7 @@ class TestEveryPage:
         page.set_viewport_size({"width": 1280, "height": 700})
         page.goto(dashboard.url + HOME)
         heights = page.evaluate(HEIGHTS, "tbody .whole, tbody time, thead th")
-        assert len(heights) == 5 + 3 * 3
+        assert len(heights) == 5 + 3 * 4
         assert max(heights) < ONE_LINE_PX
 
     @pytest.mark.parametrize("path", [HOME, "/dashboard/login"])
