@@ -115,7 +115,7 @@ class Parts:
         """The log-ins of operators."""
         self.request_log: Final = RequestLog(ports)
         """Recent requests to the API, as far as they are recorded."""
-        self.accounts: Final = Accounts(ports, chains)
+        self.accounts: Final = Accounts(ports, chains, screener)
         """A partner's users; each has a vault on every chain."""
         self.account_directory: Final = AccountDirectory(ports)
         """Accounts by username, payment address or wallet address."""

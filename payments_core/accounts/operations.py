@@ -42,6 +42,7 @@ from payments_core.errors import (
 )
 from payments_core.evolve import evolve
 from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, ChainType, Networks
+from payments_core.screening.asking import Screener
 from payments_core.storage import documents
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
@@ -129,8 +130,9 @@ class AccountDetails:
 class Accounts:
     """Creates and reads accounts; every account gets a vault on every registered chain."""
 
-    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain], screener: Screener) -> None:
         self._storage = ports.storage
+        self._screener = screener
         self._networks = ports.networks
         self._committer = ports.committer
         self._clock = ports.clock
@@ -142,8 +144,9 @@ class Accounts:
     ) -> AccountDetails:
         """A new account.
 
-        Raises ValidationFailed, ResourceConflict, UsernameTaken, UnsupportedChain,
-        StorageLimitReached.
+        Its wallets are screened before they are stored. Raises ValidationFailed, ResourceConflict,
+        UsernameTaken, UnsupportedChain, ScreeningRefused, DependencyFailed without an answer of the
+        screening provider, StorageLimitReached.
         """
         authority = require_room(authority)
         if new.username is not None:
@@ -151,6 +154,10 @@ class Accounts:
         wallets = _normalize_wallets(new.wallets, self._networks)
         if new.settlement is not None:
             self._networks.find_asset(new.settlement.chain_id, new.settlement.asset_symbol)
+        if wallets:
+            self._committer.replay(authority, idempotency_key)
+            for wallet in wallets:
+                self._screener.require_linkable(authority.mode, authority.partition, wallet.address)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[AccountDetails]:

@@ -52,7 +52,6 @@ from payments_core.errors import (
 from payments_core.evolve import evolve
 from payments_core.networks import ChainType
 from payments_core.screening.asking import Screener
-from payments_core.screening.port import ScreeningRequest, Subject
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority, require_room
 from payments_core.tenants.idempotency import once_per_key
@@ -364,13 +363,11 @@ class Wallets:
     def _screen(
         self, authority: Authority, signed: SignedText, proof: _Proof, *, may_ask: bool
     ) -> _Proof | PaymentsError:
-        """The proof, if screening clears the address: a wallet is of every chain."""
+        """The proof, if screening clears the address."""
         if not may_ask:
             return proof
-        subject = Subject(kind="address", reference=signed.address)
-        asked = ScreeningRequest(key=f"link/{subject.key}", subject=subject, direction="link")
         try:
-            self._screener.require_clear(authority.mode, authority.partition, asked)
+            self._screener.require_linkable(authority.mode, authority.partition, signed.address)
         except (ScreeningRefused, DependencyFailed) as error:
             return error
         return proof

@@ -22,6 +22,7 @@ from payments_core.screening.port import (
     Screening,
     ScreeningRequest,
     ScreeningUnavailable,
+    Subject,
     Verdict,
 )
 from payments_core.screening.record import HeldTransfer, ScreeningVerdict
@@ -72,15 +73,17 @@ class Screener:
             raise ScreeningUnavailable("the answer is no verdict")
         return answer
 
-    def require_clear(self, mode: str, partition: str, request: ScreeningRequest) -> None:
-        """Return if the subject of a wallet link is clear.
+    def require_linkable(self, mode: str, partition: str, address: str) -> None:
+        """Return if the address of a wallet is clear; a wallet is of every chain.
 
         A verdict that still counts is not asked for again. One that refuses is stored, so that the
         provider's notices of its case are known. Raises ScreeningRefused, DependencyFailed.
         """
         if not self.screens(mode):
             return
-        [stored] = self._storage.fetch(partition, Get(ScreeningVerdict, request.subject.key))
+        subject = Subject(kind="address", reference=address)
+        request = ScreeningRequest(key=f"link/{subject.key}", subject=subject, direction="link")
+        [stored] = self._storage.fetch(partition, Get(ScreeningVerdict, subject.key))
         if stored is not None and self._clock.now() < stored.valid_until_ms:
             if stored.outcome != "clear":
                 raise ScreeningRefused(stored.outcome, stored.reason)

@@ -15,7 +15,7 @@ LEGACY_ACCOUNTS = (
         body=bodies.RegisterMoneyAccount,
         errors=(
             errors.UsernameTaken, errors.UnsupportedChain, errors.UnsupportedAsset,
-            errors.StorageLimitReached,
+            errors.ScreeningRefused, errors.DependencyFailed, errors.StorageLimitReached,
         ),
         response=views.MoneyAccountResponse, operation="registerLegacyUser",
         summary="Create a Money Account.",

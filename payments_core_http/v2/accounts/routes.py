@@ -15,7 +15,8 @@ ACCOUNTS = (
         body=bodies.CreateAccount, success=201,
         errors=(
             errors.ResourceConflict, errors.UsernameTaken, errors.UnsupportedChain,
-            errors.UnsupportedAsset, errors.StorageLimitReached,
+            errors.UnsupportedAsset, errors.ScreeningRefused, errors.DependencyFailed,
+            errors.StorageLimitReached,
         ),
         response=views.AccountView,
         summary="Create an account, with a vault on every chain.",

@@ -140,7 +140,7 @@ def run(world: World, storage: Storage, chain: FaultyChain | None = None) -> Non
 
 def test_they_are_sent_in_few_commits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     commits = []
-    for at_most in (sending.MAX_TOGETHER, 1):
+    for at_most in (1, sending.MAX_TOGETHER, 1):  # the first has verdicts stored, which count on
         monkeypatch.setattr(sending, "MAX_TOGETHER", at_most)
         recover(world)  # nothing else is left to do
         before = world.sent()
@@ -149,7 +149,7 @@ def test_they_are_sent_in_few_commits(world: World, monkeypatch: pytest.MonkeyPa
         work(world, over(world, storage))
         check_stories(world, payment_ids, before)
         commits.append(storage.commits)
-    together, one_by_one = commits
+    _, together, one_by_one = commits
     assert together <= one_by_one - 9
 
 
