@@ -70,6 +70,7 @@ def build_routes(routes: Sequence[Route], versions: Versions) -> tuple[Route, ..
         return render_page(build_once(one.version, one.public_url), one.mode).encode()
 
     return (
+        _make_route("/", _render_front, _HTML, "What this server serves, for people."),
         _make_route(
             "/openapi.json", render_openapi, "application/json", "The OpenAPI document of this API."
         ),
@@ -112,6 +113,12 @@ def _make_route(path: str, make: RenderPage, media_type: str, summary: str) -> R
 
 def _render_for(date: str, render: RenderPage, one: Deployment) -> bytes:
     return render(evolve(one, version=date))
+
+
+def _render_front(one: Deployment) -> bytes:
+    from payments_core_http.reference.pages import TEMPLATES
+
+    return TEMPLATES.get_template("front.html").render(deployment=one).encode()
 
 
 def _render_error_list(one: Deployment) -> bytes:

@@ -174,6 +174,7 @@ _TABLE: tuple[Row, ...] = (
         Row(method="GET", path=f"/openapi-{date}.json", caller="nobody")
         for date in Versions().supported
     ),
+    Row(method="GET", path="/", caller="nobody"),
     Row(method="GET", path="/docs", caller="nobody"),
     Row(method="GET", path="/docs/reference.css", caller="nobody"),
     Row(method="GET", path="/docs/reference.js", caller="nobody"),
