@@ -111,7 +111,7 @@ class TestThePages:
         links = {one for page in pages for one in find_links(office.open(page))}
         assert len(links) > 10
         for tag, target in sorted({(tag, target.partition("#")[0]) for tag, target in links}):
-            wants = 401 if target == f"{PREFIX}/dashboard" else 200
+            wants = 303 if target == f"{PREFIX}/dashboard" else 200
             assert require_inside(office, tag, target).status == wants, target
 
     def test_the_document_names_the_public_url(self, office: Office) -> None:
