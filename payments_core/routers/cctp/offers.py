@@ -152,10 +152,11 @@ class OfferFollower:
     def _tell(
         self, route: CctpRoute, transfer: CctpTransfer | None, *, is_due: bool
     ) -> OfferProgress:
+        """What has become of the funds; what is delivered or returned need not be final yet."""
         held = route.held_atomic
-        is_held = self._is_worth_it(held) if is_due or transfer is not None else held > 0
-        if transfer is not None and transfer.state == "delivered":
-            if not is_held:
+        is_open = transfer is None and not is_due
+        if not (held > 0 if is_open else self._is_worth_it(held)):
+            if transfer is not None and transfer.state in ("minted", "delivered"):
                 assert transfer.message is not None
                 burn = parse_message(bytes.fromhex(transfer.message))
                 return OfferProgress(
@@ -164,15 +165,15 @@ class OfferFollower:
                     transaction_hash=transfer.mint_hash,
                     amount_atomic=burn.amount_atomic - burn.fee_atomic,
                 )
-        elif route.is_returned and not is_held:
-            return OfferProgress(
-                state="returned",
-                payment_hash=route.payment_hash,
-                transaction_hash=route.return_hash,
-                amount_atomic=route.returned_atomic,
-            )
-        if transfer is None and route.payment_hash is None and not is_held:
-            return OfferProgress(state="waiting")
+            if route.return_hash is not None:
+                return OfferProgress(
+                    state="returned",
+                    payment_hash=route.payment_hash,
+                    transaction_hash=route.return_hash,
+                    amount_atomic=route.returned_atomic,
+                )
+            if transfer is None and route.payment_hash is None:
+                return OfferProgress(state="waiting")
         return OfferProgress(
             state="paid",
             payment_hash=route.payment_hash,

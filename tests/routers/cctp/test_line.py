@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.rotated_signer import RotatedSigner
 from payments_core.clock import MINUTE, SECOND, FixedClock
@@ -14,9 +12,9 @@ from payments_core.routers.cctp.line import KEY_NAME, MAX_LIVE
 from payments_core.routers.cctp.records import CctpLine
 from payments_core.routers.port import RouterUnavailable
 from payments_core.storage.port import DIRECTORY, Storage
-from tests.chains.evm.nodes import ADMIN, Node
+from tests.chains.evm.nodes import Node
 from tests.routers.cctp.test_offers import AMOUNT, ENDED_S, Shop, order
-from tests.routers.cctp.world import ETHER, SIGNER, SOURCE, Cctp
+from tests.routers.cctp.world import ETHER, SIGNER, SOURCE, Cctp, open_chain
 
 NEW = LocalSigner(b"the key that comes after the one")
 
@@ -97,12 +95,10 @@ def test_without_coin_payments_wait(shop: Shop, source: Node) -> None:
 
 
 def open_chains(shop: Shop, signer: LocalSigner | RotatedSigner) -> dict[int, EvmChain]:
-    chains = {}
-    for number, node in shop.cctp.nodes.items():
-        chains[number] = EvmChain(NodeQuorum([node.url], number), Deployment(ADMIN), signer)
-        chains[number]._shared_heads = shop.cctp.open_chain(number)._shared_heads
+    for node in shop.cctp.nodes.values():
         node.ask("anvil_setBalance", NEW.address(KEY_NAME), hex(ETHER))
-    return chains
+    nodes = shop.cctp.nodes.items()
+    return {number: open_chain(number, node.url, signer) for number, node in nodes}
 
 
 def test_after_a_change_of_the_key_the_former_one_ends_its_orders(shop: Shop) -> None:

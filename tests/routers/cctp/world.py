@@ -162,18 +162,15 @@ class Cctp:
         return CctpRouter(service, chains, storage, settings=settings, clock=clock)
 
 
-def open_chain(number: int, url: str) -> EvmChain:
-    """A chain on a node, whose heads no two reads share: tests do not wait for a second."""
-    chain = EvmChain(NodeQuorum([url], number), Deployment(ADMIN), SIGNER)
-    chain._shared_heads = _Fresh(chain.heads)  # type: ignore[assignment]
-    return chain
+class FreshChain(EvmChain):
+    """A chain whose heads no two reads share: tests do not wait for a second."""
+
+    heads_shared_for_s = 0.0
 
 
-class _Fresh:
-    """Reads again for each reader."""
-
-    def __init__(self, read: Any) -> None:
-        self.get = read
+def open_chain(number: int, url: str, signer: Any = SIGNER) -> EvmChain:
+    """A chain on a node."""
+    return FreshChain(NodeQuorum([url], number), Deployment(ADMIN), signer)
 
 
 def open_storage(folder: Path) -> SqliteStorage:
