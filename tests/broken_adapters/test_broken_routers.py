@@ -8,7 +8,7 @@ import pytest
 
 from payments_core.chains.port import TransferLog
 from payments_core.conformance.router import RouterConformance
-from payments_core.routers.port import RouteOrder, Router
+from payments_core.routers.port import OfferOrder, RouteOrder, Router
 from tests.broken_adapters import broken_routers as broken
 from tests.broken_adapters.failing_checks import RemoteSuite, checks_of, failures
 
@@ -56,7 +56,7 @@ class Suite(RemoteSuite, RouterConformance):
     def read_transfers(self, chain_id: int, hash: str) -> Sequence[TransferLog]:
         return self.books.transactions.get(hash, ())
 
-    def count_received(self, order: RouteOrder) -> int:
+    def count_received(self, order: RouteOrder | OfferOrder) -> int:
         return self.books.held(order.destination.address, order.recipient)
 
     def return_next(self) -> None:

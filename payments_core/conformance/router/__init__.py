@@ -24,15 +24,18 @@ With pytest, a few lines make it run::
         def count_received(self, order):
             return self.sandbox.balance(order.destination, order.recipient)
 
+A router that payers pay too passes `OffersConformance` as well (`offering.py`).
+
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
 a check of what the adapter does not declare raises `unittest.SkipTest`.
 """
 
 from payments_core.conformance.router.delivering import DeliveringChecks
 from payments_core.conformance.router.harness import Harness
+from payments_core.conformance.router.offering import OffersConformance
 from payments_core.conformance.router.opening import OpeningChecks
 
-__all__ = ["Harness", "RouterConformance"]
+__all__ = ["Harness", "OffersConformance", "RouterConformance"]
 
 
 class RouterConformance(OpeningChecks, DeliveringChecks):

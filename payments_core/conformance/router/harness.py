@@ -9,7 +9,13 @@ from payments_core.chains.port import TransferLog
 from payments_core.conformance.remote_harness import RemoteHarness
 from payments_core.entropy import system_entropy
 from payments_core.networks import Asset, shipped_networks
-from payments_core.routers.port import RouteOrder, RouteProgress, Router, RouterUnavailable
+from payments_core.routers.port import (
+    OfferOrder,
+    RouteOrder,
+    RouteProgress,
+    Router,
+    RouterUnavailable,
+)
 
 RECIPIENT = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 RETURN_TO = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
@@ -46,7 +52,7 @@ class Harness(RemoteHarness):
         """The transfers of a transaction, as the chain reports them; none if it is unknown."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    def count_received(self, order: RouteOrder) -> int:
+    def count_received(self, order: RouteOrder | OfferOrder) -> int:
         """The recipient's balance of the destination asset, by the chain."""
         raise NotImplementedError  # the adapter's own test class says how
 

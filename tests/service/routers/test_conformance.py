@@ -8,17 +8,19 @@ from itertools import count
 import pytest
 
 from payments_core.chains.port import TransferLog
-from payments_core.conformance.router import RouterConformance
-from payments_core.routers.port import RouteOrder, Router
+from payments_core.clock import Instant
+from payments_core.conformance.router import OffersConformance, RouterConformance
+from payments_core.routers.port import OfferOrder, RouteOrder
 from payments_core.routers.simulated.router import SimulatedRouter
 from payments_core.storage.port import Storage
 from tests.service.world import WALLET, World
 
 
-class TestSimulated(RouterConformance):
-    can_return = True
-    can_lose_answers = True
-    can_fail = True
+class Simulated:
+    """The sandbox's router, and what happens to it."""
+
+    can_return = can_lose_answers = can_fail = True
+    source = RouterConformance.source
 
     @pytest.fixture(autouse=True)
     def _place(self, storage: Storage) -> None:
@@ -27,7 +29,7 @@ class TestSimulated(RouterConformance):
         self.is_down = False
         self.names = count()
 
-    def open_router(self) -> Router:
+    def open_router(self) -> SimulatedRouter:
         service = self.world.service
         return SimulatedRouter(service.parts.ports, service.chains, fails=self._fails)  # type: ignore[arg-type]
 
@@ -47,7 +49,7 @@ class TestSimulated(RouterConformance):
         view = self.world.service.chains[chain_id].transaction(hash)
         return () if view is None else view.logs
 
-    def count_received(self, order: RouteOrder) -> int:
+    def count_received(self, order: RouteOrder | OfferOrder) -> int:
         chain = self.world.service.chains[order.destination.chain_id]
         chain.mine(3)  # type: ignore[attr-defined]
         return chain.balances(order.destination.address, [order.recipient]).amounts[order.recipient]
@@ -71,3 +73,24 @@ class TestSimulated(RouterConformance):
             self.failing.remove(call)
             return True
         return False
+
+
+class TestSimulated(Simulated, RouterConformance):
+    pass
+
+
+class TestSimulatedOffers(Simulated, OffersConformance):
+    can_expire = True
+    can_lose_answers = False  # its answers are lost in deliveries alone
+
+    def count_refunded(self, order: OfferOrder) -> int:
+        chain = self.world.service.chains[order.source.chain_id]
+        chain.mine(3)  # type: ignore[attr-defined]
+        held = chain.balances(order.source.address, [order.refund_address]).amounts
+        return held[order.refund_address]
+
+    def expire(self) -> None:
+        self.world.system.advance(3_600)
+
+    def now(self) -> Instant:
+        return self.world.clock.now()
