@@ -94,7 +94,8 @@ types: $(READY) ## Check the types of both packages, and of the scripts
 	@$(PY) -m mypy -p docs.client -p benchmarks
 	@$(PY) -m mypy docs/generate.py docs/openapi_compatibility.py tests/coverage_gate.py examples/custom_storage.py \
 		examples/custom_bank/service.py examples/custom_bank/test_bank.py examples/custom_chain/play.py \
-		examples/custom_kyc/service.py examples/custom_kyc/test_kyc.py examples/custom_screening/service.py examples/custom_screening/test_screening.py \
+		examples/custom_kyc/service.py examples/custom_kyc/test_kyc.py examples/custom_onramp/service.py examples/custom_onramp/test_onramp.py \
+		examples/custom_screening/service.py examples/custom_screening/test_screening.py \
 		examples/flask_shop.py examples/marketplace.py examples/mobile_backend.py \
 		examples/subscription.py examples/webhook_receiver.py examples/fastapi_bridge.py
 

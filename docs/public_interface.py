@@ -49,6 +49,7 @@ MODULES = {
     "payments_core.conformance.bank": "The conformance suite for banks.",
     "payments_core.conformance.kyc": "The conformance suite for KYC providers.",
     "payments_core.conformance.screening": "The conformance suite for screening providers.",
+    "payments_core.conformance.onramp": "The conformance suite for hosted on-ramps.",
     "payments_core.conformance.pricing": "The conformance suite for price sources.",
     "payments_core.conformance.router": "The conformance suite for routers.",
     "payments_core.conformance.transport": "The conformance suite for webhook transports.",

@@ -25,7 +25,7 @@ BROKEN_READERS: tuple[tuple[type[Office], str], ...] = (
 
 def reading(sound: type[Any], reader: type[Office] = Office) -> type[Any]:
     """An adapter that is sound but for the webhooks, which it reads as `reader` does."""
-    return type(reader.__name__, (sound, reader), {})
+    return type(reader.__name__, (sound, reader), {"name": reader.name})
 
 
 class ReportingSuite:
