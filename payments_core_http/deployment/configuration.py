@@ -284,8 +284,8 @@ class RouterSettings:
     """The router that exchanges assets, also across chains."""
 
     url: Text | None = setting(
-        "The URL of a router. Without it simulated chains have one, and real chains have quotes of"
-        " one asset on one chain only.",
+        "The URL of a router, such as `cctp:https://iris-api.circle.com`. Without it simulated"
+        " chains have one, and real chains have quotes of one asset on one chain only.",
         None,
         secret=True,
     )

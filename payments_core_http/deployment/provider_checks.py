@@ -64,7 +64,7 @@ PROVIDER_KINDS = (
         name="router",
         missing="quotes and payments are of one asset on one chain only",
         simulated="on simulated chains, at prices that do not move",
-        page="docs/how-to/adapters.md",
+        page="docs/how-to/route-with-cctp.md",
     ),
     ProviderKind(
         name="pricing",
