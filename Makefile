@@ -349,6 +349,7 @@ catalogs: $(READY) ## Add new texts of the pages to their catalogs
 .PHONY: gallery
 gallery: $(READY) ## Take pictures of the checkout page and of the dashboard; needs chromium
 	@$(PY) -m tests.http.pages.gallery
+	@$(PY) -m tests.http.pages.specimen
 	@$(PY) -m tests.http.dashboard.gallery
 
 .PHONY: contracts

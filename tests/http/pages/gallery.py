@@ -2,8 +2,8 @@
 
 python -m tests.http.pages.gallery [FOLDER]
 
-Each state is seen once light in English and once dark in Arabic, as on a telephone. One more
-picture shows what a sandbox adds.
+Each state is seen once light in English and once dark in Arabic, as on a telephone. More pictures
+show what a sandbox adds, and a wide screen.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ FOLDER = DOCS / "images" / "checkout"
 PAGE = DOCS / "explanation" / "checkout-gallery.md"
 LOOKS = (("light", "en"), ("dark", "ar"))
 TELEPHONE = {"width": 390, "height": 700}
-
+WIDE = {"width": 1280, "height": 800}
 
 PANEL = "sandbox"
+DESKTOP = "desktop"
 SCREENS = {
+    DESKTOP: make_page,
     PANEL: lambda: make_page(checkout=Checkout(MemoryStorage())),
     "testnet": lambda: make_page(checkout=Checkout(MemoryStorage()).declare_network("testnet")),
 }
@@ -53,13 +55,14 @@ def take_pictures(browser: Browser, name: str, folder: Path) -> None:
         page.checkout.api.service.tenants.create_app("Other", "other")
     with serve(page.checkout.api.app) as url:
         for scheme, tag in LOOKS:
-            given: dict[str, Any] = {"color_scheme": scheme, "viewport": TELEPHONE}
+            size = WIDE if name == DESKTOP else TELEPHONE
+            given: dict[str, Any] = {"color_scheme": scheme, "viewport": size}
             context = browser.new_context(**given)
             context.route(LOGO_URL, show_logo)
             shown = context.new_page()
             shown.goto(f"{url}/pay/{page.code}?lang={tag}")
             path = folder / name_picture(name, scheme, tag)
-            shown.screenshot(path=path, full_page=True)
+            shown.screenshot(path=path, full_page=True, animations="disabled")
             context.close()
 
 
