@@ -30,6 +30,7 @@ import psycopg
 from benchmarks import payment_costs, pipeline, serve_postgres, webhook_receiver, webhooks
 from benchmarks.processors import children_of, processor_s
 from payments_core.credentials.keyring import KeyRing
+from payments_core.public_url import LOCAL_URL
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings
@@ -281,7 +282,7 @@ def deliveries(meter: Meter, cluster: Cluster, runs: int) -> None:
     service = PaymentsService(
         storage,
         KeyRing.parse(KeyRing.generate()),
-        settings=Settings(webhooks=WebhookSettings(local_allowed=True)),
+        settings=Settings(public_url=LOCAL_URL, webhooks=WebhookSettings(local_allowed=True)),
         transport=webhooks.TRANSPORTS["threads"](),
         resolver=webhooks.Here(),
     )

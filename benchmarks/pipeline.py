@@ -27,8 +27,10 @@ from typing import Any
 from payments_core.credentials.keyring import KeyRing
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
+from payments_core.public_url import LOCAL_URL
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.port import Storage
 from payments_core.storage_loader import open_storage
 from payments_core_http.app import create_app
@@ -51,7 +53,12 @@ class Bench:
         self.path = folder / "payments.db"
         storage = storage or open_storage(url or f"sqlite:///{self.path}", RECORD_TYPES)
         storage.migrate()
-        self.service = PaymentsService(storage, KeyRing.parse(KeyRing.generate()), **parts)
+        self.service = PaymentsService(
+            storage,
+            KeyRing.parse(KeyRing.generate()),
+            settings=Settings(public_url=LOCAL_URL),
+            **parts,
+        )
         self.app = self.service.tenants.create_app("Bench", "bench", modes=("sandbox",))
         environment_id = self.app.environments["sandbox"]
         _, self.secret = self.service.tenants.create_key(environment_id, "standard", "bench")

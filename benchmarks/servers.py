@@ -31,8 +31,10 @@ from payments_core.accounts.operations import NewAccount
 from payments_core.credentials.keyring import KeyRing
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
+from payments_core.public_url import LOCAL_URL
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage_loader import open_storage
 from tests.servers import NoPostgres, drop_schema, fresh_schema, postgres_url
 
@@ -94,7 +96,9 @@ def prepared(url: str, folder: Path, name: str) -> tuple[Case, Case]:
     storage = open_storage(url, RECORD_TYPES)
     storage.migrate()
     key_ring = KeyRing.generate()
-    service = PaymentsService(storage, KeyRing.parse(key_ring))
+    service = PaymentsService(
+        storage, KeyRing.parse(key_ring), settings=Settings(public_url=LOCAL_URL)
+    )
     app = service.tenants.create_app("Bench", "bench", modes=("sandbox",))
     environment_id = app.environments["sandbox"]
     _, secret = service.tenants.create_key(environment_id, "standard", "bench")

@@ -28,8 +28,10 @@ from payments_core.clock import SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
+from payments_core.public_url import LOCAL_URL
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage_loader import open_storage
 from payments_core.waiting import NO_WAITS, Waits
 from payments_core_http.app import create_app
@@ -92,7 +94,12 @@ def application(waits: Waits = NO_WAITS) -> WSGIApplication:
     if "tell" in facts:
         return _api(Path(facts["tell"]))
     storage = open_storage(facts["storage"], RECORD_TYPES, waits=waits)
-    service = PaymentsService(storage, KeyRing.parse(facts["keyRing"]), waits=waits)
+    service = PaymentsService(
+        storage,
+        KeyRing.parse(facts["keyRing"]),
+        waits=waits,
+        settings=Settings(public_url=LOCAL_URL),
+    )
     return create_app(service, mode="sandbox", threads=THREADS, waits=waits)
 
 

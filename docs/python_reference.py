@@ -56,7 +56,8 @@ SHOP = """\
 >>> from payments_core import *
 >>> storage = open_storage("memory:")
 >>> storage.migrate()
->>> service = PaymentsService(storage, KeyRing.parse(KeyRing.generate()))
+>>> settings = Settings(public_url="https://pay.example")
+>>> service = PaymentsService(storage, KeyRing.parse(KeyRing.generate()), settings=settings)
 >>> app = service.tenants.create_app("Shop", "shop")
 >>> shop = service.environment(app.environments["sandbox"])  # as the program itself
 >>> new = NewAccount(external_user_id="bob", subject_type="individual", username="bob")

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         BadInput,
         CapabilityNotActive,
         ClientTokenExpired,
+        ConfigurationError,
         ConflictError,
         CredentialMismatch,
         DependencyError,
@@ -225,7 +226,7 @@ __all__ = [
     "ClientSession", "CreatedSession", "ExchangedSession",
     # Errors
     "PaymentsError", "BadInput", "Unauthenticated", "Forbidden", "Missing", "ConflictError",
-    "Unprocessable", "DependencyError", "LimitReached", "ServiceUnavailable",
+    "Unprocessable", "DependencyError", "LimitReached", "ServiceUnavailable", "ConfigurationError",
     "ValidationFailed", "InvalidJson", "IdempotencyKeyRequired", "UnsupportedVersion",
     "VersionMismatch", "Unauthorized", "ClientTokenExpired", "ProviderSignatureInvalid",
     "InsufficientPermissions",
@@ -276,7 +277,7 @@ _MODULES = {
     "payments_core.engine.idempotency.record": "IdempotentRequest Response",
     "payments_core.errors": (
         "AccountSuspended ActionAlreadyUsed ActionExpired ActionInvalid AmountOutOfRange "
-        "BadInput CapabilityNotActive ClientTokenExpired ConflictError "
+        "BadInput CapabilityNotActive ClientTokenExpired ConfigurationError ConflictError "
         "CredentialMismatch DependencyError DependencyFailed "
         "DestinationNotAllowed EntitlementRequired FieldError Forbidden IdempotencyConflict "
         "IdempotencyInProgress IdempotencyKeyRequired InsufficientBalance "

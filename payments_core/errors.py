@@ -106,6 +106,16 @@ class ServiceUnavailable(PaymentsError):
     """The service cannot answer now."""
 
 
+@attrs.frozen
+class ConfigurationError(PaymentsError):
+    """A setting is missing that the call needs; nothing was changed. Only the operator of the
+    service can set it."""
+
+    code = "configuration_error"
+    sentence = "The setting {setting} is missing; the operator of the service must set it."
+    setting: str
+
+
 # Bad input
 
 

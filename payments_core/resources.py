@@ -270,7 +270,9 @@ class Payments(Resource):
 
     @check_arguments
     def build_url(self, payment: Payment) -> str | None:
-        """The checkout link of a receive Payment; None for a Payment that nobody can pay."""
+        """The checkout link of a receive Payment; None for a Payment that nobody can pay.
+
+        Raises ConfigurationError without `Settings(public_url=...)`."""
         return self._parts.links.build_url(payment)
 
 

@@ -7,8 +7,9 @@ import attrs
 from payments_core.brief_repr import brief_repr
 from payments_core.contracts.versions import Versions
 from payments_core.engine.idempotency.record import RETENTION_MS
+from payments_core.errors import ConfigurationError
 from payments_core.maintenance.retention import EVENTS_RETENTION_MS, MIN_EVENTS_MS
-from payments_core.public_url import LOCAL_URL, require_public_url
+from payments_core.public_url import require_public_url
 from payments_core.validation.arguments import check_fields
 from payments_core.webhooks.settings import WebhookSettings
 
@@ -18,13 +19,13 @@ class Settings:
     """The settings that a deployment decides.
 
     `public_url` is the URL at which payers and partners reach the pages and the API: a scheme, a
-    host and perhaps a path. Unless it is given, links lead to this machine, port 8080, and the log
-    has a warning when the first one is made. `docs_url` is the URL
-    of documentation that has a page for each error below `errors/`; without it errors name the
-    application's pages. `service_name` is shown by wallets to owners who sign that they hold them.
-    A call with an idempotency key is answered from the store for `idempotency_retention_ms`
-    milliseconds, 30 days unless given. Events and their deliveries are deleted
-    `events_retention_ms` milliseconds after they end, 90 days unless given, at least 31.
+    host and perhaps a path. Without it no link can be made: `payments.build_url` raises
+    ConfigurationError, as do the API where an answer has a link, and the pages. `docs_url` is the
+    URL of documentation that has a page for each error below `errors/`; without it errors name the
+    application's pages, if `public_url` is set. `service_name` is shown by wallets to owners who
+    sign that they hold them. A call with an idempotency key is answered from the store for
+    `idempotency_retention_ms` milliseconds, 30 days unless given. Events and their deliveries are
+    deleted `events_retention_ms` milliseconds after they end, 90 days unless given, at least 31.
     At most `max_remote_calls` requests wait for chains, providers and name servers at the same
     time, so that hanging calls leave threads for the others; with five or more, hanging calls of
     two environments leave a place to a third. `webhooks` are the rules of deliveries, and
@@ -55,15 +56,17 @@ class Settings:
 
     @property
     def public_url(self) -> str:
-        """The public URL, without a slash at its end."""
-        return self._public_url or LOCAL_URL
+        """The public URL, without a slash at its end. Raises ConfigurationError if unset."""
+        if self._public_url is None:
+            raise ConfigurationError("public_url")
+        return self._public_url
 
     @property
     def has_public_url(self) -> bool:
         """Whether it was given."""
         return self._public_url is not None
 
-    def locate_error_page(self, code: str) -> str:
-        """The URL of the page about an error."""
-        docs = self.docs_url or f"{self.public_url}/docs"
-        return f"{docs.rstrip('/')}/errors/{code}"
+    def locate_error_page(self, code: str) -> str | None:
+        """The URL of the page about an error; None if neither URL is set."""
+        docs = self.docs_url or (f"{self.public_url}/docs" if self.has_public_url else None)
+        return None if docs is None else f"{docs.rstrip('/')}/errors/{code}"

@@ -38,6 +38,7 @@ from payments_core_http.errors import (
     RateLimited,
     RouteNotFound,
     headers_of,
+    logger,
     to_payments_error,
 )
 from payments_core_http.formats import Format, JsonFormat, NoticeFormat, PageFormat, RequestContext
@@ -68,6 +69,7 @@ from payments_core_http.throttling import Throttle
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
+    from payments_core.settings import Settings
 
 DEFAULT_THREADS = 8
 
@@ -116,13 +118,23 @@ def create_app(
     pipeline = Pipeline(service, mode, flights, throttle, allowed, observer, api.render_error)
     make = partial(_make_responders, pipeline, formats)
     responders = {path: make(allowed[path], methods) for path, methods in paths.items()}
-    public_path = find_path(service.settings.public_url)
+    public_path = _find_public_path(service.settings)
     passed_on = [PassedOnPath(public_path)] if public_path else None
     app = falcon.App(router=PathRouter(responders), middleware=passed_on)
     app.add_sink(pipeline.refuse_path, "/")
     app.add_error_handler(falcon.HTTPError, pipeline.handle_http_error)
     app.add_error_handler(Exception, pipeline.handle_exception)
     return app
+
+
+def _find_public_path(settings: Settings) -> str:
+    if settings.has_public_url:
+        return find_path(settings.public_url)
+    logger.warning(
+        "Settings(public_url=...) is not set: no request that answers with a payment link succeeds,"
+        " and no page"
+    )
+    return ""
 
 
 def _list_allowed_methods(methods: Mapping[str, Row]) -> tuple[str, ...]:

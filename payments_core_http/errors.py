@@ -17,6 +17,7 @@ import msgspec
 from payments_core.clock import Instant
 from payments_core.errors import (
     BadInput,
+    ConfigurationError,
     ConflictError,
     DependencyError,
     Forbidden,
@@ -205,6 +206,7 @@ STATUSES: Mapping[type[PaymentsError], int] = {
     LimitReached: 429,
     HeadersTooLarge: 431,
     InternalError: 500,
+    ConfigurationError: 500,
     UnsupportedTransferCoding: 501,
     ServiceUnavailable: 503,
 }

@@ -28,6 +28,8 @@ from payments_core.onramps.notices import IncomingNotices
 from payments_core.passed_objects import PORTS
 from payments_core.payments.payouts.notices import PayoutNotices
 from payments_core.plain_calls import port_members
+from payments_core.public_url import LOCAL_URL
+from payments_core.settings import Settings
 from payments_core.telemetry import CheckedTelemetry
 from payments_core_http import create_app
 from payments_core_http.observability.requests import RequestObserver
@@ -74,7 +76,11 @@ WAYS: Mapping[str, Any] = {
 
 @pytest.fixture(scope="module")
 def service() -> PaymentsService:
-    return PaymentsService(open_storage("memory:"), KeyRing.parse(KeyRing.generate()))
+    return PaymentsService(
+        open_storage("memory:"),
+        KeyRing.parse(KeyRing.generate()),
+        settings=Settings(public_url=LOCAL_URL),
+    )
 
 
 def make_service(**passed: Any) -> PaymentsService:

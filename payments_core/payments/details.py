@@ -52,7 +52,7 @@ class OptionDetails:
 class PaymentDetails:
     """A Payment with its options, receipts and refunds.
 
-    `client_secret` and `payment_url` only at its creation.
+    `client_secret` and `payment_url` only at its creation, the latter if the public URL is set.
 
     >>> details = shop.payments.read(paid.id)
     >>> details.payment.status, len(details.receipts)

@@ -15,8 +15,9 @@ from payments_core.credentials.keyring import KeyRing, SealBroken
 from payments_core.credentials.secrets import Mode
 from payments_core.engine.identifiers import LENGTH
 from payments_core.entropy import Entropy
+from payments_core.errors import ConfigurationError
 from payments_core.payments.record import Payment, PaymentLink
-from payments_core.public_url import LOCAL_URL, require_public_url
+from payments_core.public_url import require_public_url
 from payments_core.validation.fields import Credential
 
 CODE_SHAPE = r"[A-Za-z0-9_-]{48}"
@@ -35,9 +36,9 @@ def environment_of(code: str) -> str:
 
 @attrs.frozen
 class NewLink:
-    """A link with its stored forms."""
+    """A link with its stored forms; `url` is None without a public URL."""
 
-    url: str = attrs.field(repr=False)
+    url: str | None = attrs.field(repr=False)
     record: PaymentLink
     sealed_code: str
 
@@ -46,12 +47,10 @@ class Links:
     """Mints checkout links and shows them."""
 
     def __init__(self, key_ring: KeyRing, entropy: Entropy, public_url: str | None = None) -> None:
-        """Without `public_url` the links lead to this machine. Raises ValueError for a URL that has
-        more than a scheme and a host."""
+        """Without `public_url` there are no links. Raises ValueError for one that breaks a rule."""
         self._key_ring = key_ring
         self._entropy = entropy
         self._public_url = None if public_url is None else require_public_url(public_url)
-        self._has_warned = False
 
     def mint(self, environment_id: str, payment_id: str, mode: Mode) -> NewLink:
         """A new link for a Payment."""
@@ -60,7 +59,8 @@ class Links:
         sealed = self._key_ring.seal(LINK_SEAL, payment_id, code.encode())
         digest = self._key_ring.digest(LINK_DIGEST, code)
         record = PaymentLink(id=digest, payment_id=payment_id, mode=mode)
-        return NewLink(self._url_of(code), record, base64.b64encode(sealed).decode())
+        url = None if self._public_url is None else self._url_of(code)
+        return NewLink(url, record, base64.b64encode(sealed).decode())
 
     def candidate_digests(self, code: Credential) -> tuple[str, ...]:
         """The ids that a code's PaymentLink may have, one for each master key."""
@@ -70,6 +70,7 @@ class Links:
         """The Payment's checkout link; only receive Payments have one.
 
         A link that no master key opens is None, with an alarm: the rest of a list remains useful.
+        Raises ConfigurationError without `public_url`.
         """
         if payment.link_code is None:
             return None
@@ -82,10 +83,9 @@ class Links:
         return self._url_of(code)
 
     def _url_of(self, code: str) -> str:
-        if self._public_url is None and not self._has_warned:
-            self._has_warned = True
-            _log.warning("Settings(public_url=...) is not set: payment links lead to %s", LOCAL_URL)
-        return f"{self._public_url or LOCAL_URL}/pay/{code}"
+        if self._public_url is None:
+            raise ConfigurationError("public_url")
+        return f"{self._public_url}/pay/{code}"
 
 
 def find_link_ids(key_ring: KeyRing, payment: Payment) -> tuple[str, ...]:

@@ -77,6 +77,16 @@ class ClientTokenExpired(Unauthenticated):
     doc_url: str | None
 
 
+class ConfigurationError(ServiceError):
+    """A setting is missing that the call needs; nothing was changed. Only the operator of
+    the service can set it.
+    """
+
+    code = "configuration_error"
+    setting: str | None
+    doc_url: str | None
+
+
 class Conflict(Conflicting):
     """The request conflicts with an existing resource or its current state."""
 
@@ -439,6 +449,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "amount_out_of_range": AmountOutOfRange,
     "capability_not_active": CapabilityNotActive,
     "client_token_expired": ClientTokenExpired,
+    "configuration_error": ConfigurationError,
     "conflict": Conflict,
     "credential_mismatch": CredentialMismatch,
     "dependency_failed": DependencyFailed,

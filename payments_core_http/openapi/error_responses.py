@@ -90,6 +90,7 @@ PIPELINE_ERRORS: tuple[tuple[Condition, tuple[ErrorClass, ...]], ...] = (
             wire.RateLimited,
             wire.HeadersTooLarge,
             wire.InternalError,
+            errors.ConfigurationError,
             wire.UnsupportedTransferCoding,
             errors.Unavailable,
         ),

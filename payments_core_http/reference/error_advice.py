@@ -290,6 +290,14 @@ ADVICE: Mapping[str, Advice] = {
         ("Send it again with the same `Idempotency-Key`; if it fails again, report"
          " `details.requestId`.",), retry=True,
     ),
+    "configuration_error": Advice(
+        ("The deployment lacks the setting `details.setting`, such as `public_url`, with which"
+         " every payment link begins.",),
+        ("Tell those who run the service. They set `public_url` in the configuration, or"
+         " `Settings(public_url=...)` where the library is embedded.",
+         "Nothing was changed: send the request again afterwards, with the same"
+         " `Idempotency-Key`.",),
+    ),
     "unavailable": Advice(
         ("The storage is unavailable or too busy, often only for a moment.",),
         ("Send it again after `Retry-After` seconds with the same `Idempotency-Key`.",),

@@ -27,7 +27,7 @@ CODES = {
     "reconciliation_action_not_allowed screening_refused",
     424: "dependency_failed",
     429: "rate_limited payment_option_limit_reached storage_limit_reached",
-    500: "internal_error",
+    500: "internal_error configuration_error",
     503: "unavailable",
 }
 WHOSE = {
@@ -39,6 +39,7 @@ WHOSE = {
     errors.Unprocessable: 422,
     errors.DependencyError: 424,
     errors.LimitReached: 429,
+    errors.ConfigurationError: 500,
     errors.ServiceUnavailable: 503,
 }
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 import attrs
 import pytest
 
-from payments_core import KeyRing, NewPayment, PaymentsService, Settings, ToWallet, open_storage
+from payments_core import (
+    ConfigurationError,
+    KeyRing,
+    NewPayment,
+    PaymentsService,
+    Settings,
+    ToWallet,
+    open_storage,
+)
 from payments_core.entropy import system_entropy
 from payments_core.payments.links import Links
 from payments_core.public_url import LOCAL_URL, find_host, find_path
@@ -76,28 +83,31 @@ def test_a_slash_at_the_end_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "begins", "warnings"),
+    ("settings", "begins"),
     [
-        (None, LOCAL_URL, 1),
-        (Settings(service_name="Shop"), LOCAL_URL, 1),
-        (Settings(public_url=LOCAL_URL), LOCAL_URL, 0),
-        (Settings(public_url="https://pay.example"), "https://pay.example", 0),
+        (None, None),
+        (Settings(service_name="Shop"), None),
+        (Settings(public_url=LOCAL_URL), LOCAL_URL),
+        (Settings(public_url="https://shop.example/payments"), "https://shop.example/payments"),
     ],
 )
-def test_a_link_to_this_machine_that_nobody_asked_for_is_warned_of_once(
-    settings: Settings | None, begins: str, warnings: int, caplog: pytest.LogCaptureFixture
+def test_a_link_begins_with_it_and_is_an_error_without_it(
+    settings: Settings | None, begins: str | None
 ) -> None:
     ring = KeyRing.parse(KeyRing.generate())
     storage = open_storage("memory://")
     service = PaymentsService(storage, ring, settings=settings)
     app = service.tenants.create_app("Shop", "shop")
-    me = service.tenants.system_authority(app.environments["sandbox"])
+    me = service.acting_as(service.tenants.system_authority(app.environments["sandbox"]))
     order = NewPayment(amount="1.00", destination=ToWallet(address=WALLET))
-    with caplog.at_level(logging.WARNING):
-        for key in ("1", "2"):
-            made = service.acting_as(me).payments.receive(order, idempotency_key=key)
-            assert str(service.parts.links.build_url(made.payment)).startswith(f"{begins}/pay/")
-    said = [record.message for record in caplog.records]
-    assert len(said) == warnings
-    assert all("public_url" in one for one in said)
+    made = me.payments.receive(order, idempotency_key="1")
+    assert me.payments.receive(order, idempotency_key="1") == made
+    if begins is None:
+        assert made.payment_url is None
+        with pytest.raises(ConfigurationError, match="setting public_url is missing") as refused:
+            me.payments.build_url(made.payment)
+        assert refused.value.setting == "public_url"
+    else:
+        assert str(made.payment_url).startswith(f"{begins}/pay/")
+        assert me.payments.build_url(made.payment) == made.payment_url
     service.close()

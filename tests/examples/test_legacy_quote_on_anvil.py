@@ -22,8 +22,10 @@ from payments_core.clock import SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
+from payments_core.public_url import LOCAL_URL
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core_http.app import create_app
 from payments_core_http.cli.anvil.chain import MAX_BLOCKS_PER_ADVANCE, AnvilChain
@@ -95,7 +97,9 @@ def test_a_quote_crosses_from_one_node_to_another(tmp_path: Path) -> None:
         storage = SqliteStorage(tmp_path / "payments.db", RECORD_TYPES)
         storage.migrate()
         ring = KeyRing.parse(KeyRing.generate())
-        service = PaymentsService(storage, ring, sandbox_chains=chains)
+        service = PaymentsService(
+            storage, ring, sandbox_chains=chains, settings=Settings(public_url=LOCAL_URL)
+        )
         stack.callback(service.close)
         app = service.tenants.create_app("Shop", "shop")
         environment_id = app.environments["sandbox"]

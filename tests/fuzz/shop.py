@@ -19,6 +19,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Claims
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
+from payments_core.public_url import LOCAL_URL
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings
@@ -183,7 +184,7 @@ class Shop:
         self.service = PaymentsService(
             self._storage,
             self._ring,
-            settings=Settings(webhooks=WebhookSettings(local_allowed=True)),
+            settings=Settings(public_url=LOCAL_URL, webhooks=WebhookSettings(local_allowed=True)),
             clock=SandboxClock(self._storage, self._time),
             entropy=self._random.randbytes,
             transport=Partner(),

@@ -7,6 +7,7 @@ from typing import Any
 
 from payments_core.chains.port import Chain
 from payments_core.credentials.keyring import KeyRing
+from payments_core.public_url import LOCAL_URL
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings
 from payments_core.storage.maintenance import RecordRow, require_maintenance_access
@@ -40,7 +41,7 @@ class Shop(World):
         return PaymentsService(
             storage or self.storage,
             KeyRing.parse(self.ring),
-            settings=Settings(webhooks=WebhookSettings(local_allowed=True)),
+            settings=Settings(public_url=LOCAL_URL, webhooks=WebhookSettings(local_allowed=True)),
             chains=chains,
             clock=self.clock,
             transport=Answering(),

@@ -15,7 +15,9 @@ from pathlib import Path
 import attrs
 
 from payments_core.credentials.keyring import KeyRing
+from payments_core.public_url import LOCAL_URL
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage_loader import open_storage
 from payments_core_http.cli.api_client import ApiResponse, basic_authorization
 from payments_core_http.cli.child_processes import ChildProcess
@@ -93,7 +95,9 @@ class _Run:
         self.environ = settings(databases.url, ring)
         storage = open_storage(databases.url)
         storage.migrate()
-        self.service = PaymentsService(storage, KeyRing.parse(ring))
+        self.service = PaymentsService(
+            storage, KeyRing.parse(ring), settings=Settings(public_url=LOCAL_URL)
+        )
         self.memory = Memory(folder / "answered.jsonl")
         self.received = folder / "received.jsonl"
         self.credentials: dict[str, str] = {}

@@ -34,6 +34,7 @@ from payments_core.payments.record import Payment
 from payments_core.resources import Resources
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.storage.port import Storage
+from tests.service.world import REACHED
 
 TESTNET = 84532
 BASE = 8453
@@ -59,6 +60,7 @@ class Rehearsal:
             self.ring,
             chains={TESTNET: self.testnet},
             simulated_chains=simulated_chains,
+            settings=REACHED,
             clock=self.clock,
         )
         app = self.service.tenants.create_app("Shop", "shop")

@@ -30,6 +30,7 @@ from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.refunds.record import Refund
+from payments_core.public_url import LOCAL_URL
 from payments_core.resources import Resources
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
@@ -53,6 +54,7 @@ from tests.shipped import CHAINS, asset_of
 BASE = 8453
 USDC = asset_of(BASE, "USDC")
 RING = KeyRing.generate()
+REACHED = Settings(public_url=LOCAL_URL)
 PAYER_PERMISSIONS = ("account:read", "payments:read", "payments:write", "vault_payments:write")
 STRANGER = "0x00000000000000000000000000000000000E0E0E"
 WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
@@ -89,7 +91,7 @@ class World:
         self,
         storage: Storage | None = None,
         chains: Mapping[int, Chain] | None = None,
-        settings: Settings | None = None,
+        settings: Settings = REACHED,
         **providers: Any,
     ) -> PaymentsService:
         """Another process on the same data: it shares nothing but the storage and the clock."""

@@ -21,8 +21,10 @@ from payments_core.engine.identifiers import LENGTH
 from payments_core.entropy import system_entropy
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
+from payments_core.public_url import LOCAL_URL
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage_loader import open_storage
 
 MANY, FEW = 60, 3
@@ -57,7 +59,12 @@ class Deployment:
         clock = FixedClock()
         storage = open_storage(f"sqlite:///{folder / 'timing.db'}", RECORD_TYPES)
         storage.migrate()
-        self.service = PaymentsService(storage, KeyRing.parse(KeyRing.generate()), clock=clock)
+        self.service = PaymentsService(
+            storage,
+            KeyRing.parse(KeyRing.generate()),
+            clock=clock,
+            settings=Settings(public_url=LOCAL_URL),
+        )
         tenants = self.service.tenants
         app = tenants.create_app("Large", "large")
         small = tenants.create_app("Small", "small")

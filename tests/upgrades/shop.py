@@ -14,8 +14,10 @@ import attrs
 
 from payments_core.clock import FixedClock
 from payments_core.credentials.keyring import KeyRing
+from payments_core.public_url import LOCAL_URL
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage_loader import open_storage
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from payments_core_http.app import create_app
@@ -55,7 +57,11 @@ class Shop:
         self.storage.migrate()
         self.clock = SandboxClock(self.storage, FixedClock(SYSTEM_MS))
         self.service = PaymentsService(
-            self.storage, KeyRing.parse(key_ring), clock=self.clock, transport=receiver
+            self.storage,
+            KeyRing.parse(key_ring),
+            clock=self.clock,
+            transport=receiver,
+            settings=Settings(public_url=LOCAL_URL),
         )
         self.service.refresh()
         self._app = create_app(self.service, mode="sandbox")

@@ -18,8 +18,10 @@ import pytest
 from payments_core.accounts.operations import NewAccount
 from payments_core.credentials.keyring import KeyRing
 from payments_core.limiters.policies import RULES
+from payments_core.public_url import LOCAL_URL
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.capabilities import FinishesMigrations
 from payments_core.storage.port import Position, Storage
 from payments_core.storage.records import Record
@@ -131,7 +133,7 @@ def prepared(deployed: Deployed) -> tuple[Callable[[str, str], Any], Load]:
     ring = KeyRing.parse((deployed.folder / "key-ring").read_text())
     with opened(deployed) as storage:
         storage.migrate()
-        service = PaymentsService(storage, ring)
+        service = PaymentsService(storage, ring, settings=Settings(public_url=LOCAL_URL))
         app = service.tenants.create_app("Shop", "shop")
         partition = app.environments["sandbox"]
         _, secret = service.tenants.create_key(partition, "standard", "server")

@@ -17,6 +17,7 @@ from pathlib import Path
 from payments_core.accounts.operations import NewAccount
 from payments_core.clock import SECOND
 from payments_core.credentials.keyring import KeyRing
+from payments_core.public_url import LOCAL_URL
 from payments_core.record_types import RECORD_TYPES
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
@@ -35,7 +36,7 @@ def service_over(folder: Path) -> PaymentsService:
     return PaymentsService(
         storage,
         KeyRing.parse((folder / "keys").read_text()),
-        settings=Settings(webhooks=WebhookSettings(local_allowed=True)),
+        settings=Settings(public_url=LOCAL_URL, webhooks=WebhookSettings(local_allowed=True)),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import attrs
 
 from payments_core.clock import format_iso
+from payments_core.errors import ConfigurationError
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.checkout import CheckoutState, ExchangedLink
 from payments_core.payments.checkout.options import CheckoutMethod
@@ -182,7 +183,8 @@ def payment(details: PaymentDetails) -> PublicPaymentView:
 def created_payment(details: PaymentDetails) -> CreatedPublicPaymentView:
     """A new Payment, to the browser that asked for it."""
     assert details.client_secret is not None
-    assert details.payment_url is not None
+    if details.payment_url is None:
+        raise ConfigurationError("public_url")
     return CreatedPublicPaymentView(
         clientSecret=details.client_secret,
         paymentUrl=details.payment_url,

@@ -11,8 +11,10 @@ from payments_core.chains.port import AddressSpec
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import FixedClock, format_iso
 from payments_core.credentials.keyring import KeyRing
+from payments_core.public_url import LOCAL_URL
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.operators import HashCost
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
@@ -99,9 +101,18 @@ class World:
         self.receiver = Refusing()
         ring = KeyRing.parse(KeyRing.generate())
         ports: dict[str, Any] = {"clock": self.clock, "transport": self.receiver}
-        service = PaymentsService(self.storage, ring, **ports)
+        service = PaymentsService(
+            self.storage, ring, settings=Settings(public_url=LOCAL_URL), **ports
+        )
         chains = {id: SimulatedChain(id, service.parts.ports) for id in CHAINS}
-        live = PaymentsService(self.storage, ring, chains=chains, kyc=SimulatedKyc(), **ports)
+        live = PaymentsService(
+            self.storage,
+            ring,
+            chains=chains,
+            kyc=SimulatedKyc(),
+            settings=Settings(public_url=LOCAL_URL),
+            **ports,
+        )
         self.service = service
         self.wires = {"sandbox": Wire(service, "sandbox"), "production": Wire(live, "production")}
         self._chain = chains[BASE]

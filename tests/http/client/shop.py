@@ -6,7 +6,9 @@ from typing import Any
 
 from payments_core import KeyRing, PaymentsService
 from payments_core.clock import FixedClock
+from payments_core.public_url import LOCAL_URL
 from payments_core.sandbox.clock import SandboxClock
+from payments_core.settings import Settings
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http import create_app
 from payments_core_http.client import AccountDestination, AsyncClient, Client, PublicClient
@@ -24,6 +26,7 @@ class Shop:
             storage,
             KeyRing.parse(KeyRing.generate()),
             clock=SandboxClock(storage, FixedClock()),
+            settings=Settings(public_url=LOCAL_URL),
         )
         self.row = self.service.tenants.create_app("Shop", "shop")
         self.environment_id = self.row.environments["sandbox"]

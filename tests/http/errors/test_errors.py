@@ -35,7 +35,7 @@ CONTRACT = {
     424: "dependency_failed",
     429: "rate_limited payment_option_limit_reached storage_limit_reached",
     431: "headers_too_large",
-    500: "internal_error",
+    500: "internal_error configuration_error",
     501: "transfer_encoding_not_supported",
     503: "unavailable",
 }

@@ -12,8 +12,10 @@ import pytest
 from falcon import testing
 
 from payments_core.credentials.keyring import KeyRing
+from payments_core.public_url import LOCAL_URL
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.capabilities import ChecksWritability
 from payments_core.storage.port import StorageUnavailable
 from payments_core.storage.sqlite.adapter import MIN_FREE_BYTES, SqliteStorage
@@ -37,7 +39,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 def make_service(storage: SqliteStorage) -> PaymentsService:
     storage.migrate()
-    return PaymentsService(storage, KeyRing.parse(KeyRing.generate()))
+    return PaymentsService(
+        storage, KeyRing.parse(KeyRing.generate()), settings=Settings(public_url=LOCAL_URL)
+    )
 
 
 def read_status(service: PaymentsService) -> int:

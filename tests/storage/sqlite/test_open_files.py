@@ -14,8 +14,10 @@ from falcon import testing
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.credentials.keyring import KeyRing
+from payments_core.public_url import LOCAL_URL
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.port import StorageUnavailable
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage.sqlite.backups import BackupFailed, backup
@@ -35,7 +37,9 @@ def _replace(path: Path) -> None:
 def make_service(file: Path) -> PaymentsService:
     storage = SqliteStorage(file, RECORD_TYPES, min_free_bytes=0)
     storage.migrate()
-    return PaymentsService(storage, KeyRing.parse(KeyRing.generate()))
+    return PaymentsService(
+        storage, KeyRing.parse(KeyRing.generate()), settings=Settings(public_url=LOCAL_URL)
+    )
 
 
 def ready(service: PaymentsService) -> int:

@@ -16,7 +16,9 @@ from payments_core.errors import EntitlementRequired, NotFound, PaymentExpired, 
 from payments_core.payments.checkout.checkout import PAYER
 from payments_core.payments.links import CODE_SHAPE, Links
 from payments_core.payments.record import PaymentLink
+from payments_core.public_url import LOCAL_URL
 from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.tenants.authorization import authorize
 from payments_core.tenants.record import PRODUCTS
@@ -129,7 +131,13 @@ def test_a_link_and_a_secret_outlive_the_rotation_of_the_master_key() -> None:
     payer = Payer(world)
     code, secret = code_of(payer), payer.secret
     rotated = KeyRing.parse(KeyRing.generate(name="k2") + " " + RING)
-    world.service = PaymentsService(storage, rotated, clock=world.clock, transport=NoTransport())
+    world.service = PaymentsService(
+        storage,
+        rotated,
+        clock=world.clock,
+        transport=NoTransport(),
+        settings=Settings(public_url=LOCAL_URL),
+    )
     payment_id, newer, _ = exchanged(world, code)
     assert payment_id == payer.id
     for known in (secret, newer):
