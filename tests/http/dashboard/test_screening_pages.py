@@ -132,3 +132,19 @@ def test_a_form_of_another_transfer_decides_nothing(
     assert browser.get(f"{LIST}?status=sent").status == 400
     assert decision_on(console, held) is None
     assert decision_on(console, beside, other) is None
+
+
+def test_what_was_blocked_is_sent_once_it_is_cleared_and_tried_again(
+    console: Console, browser: OperatorBrowser
+) -> None:
+    payment = hold(console, "0x" + "ab" * 18 + "b10c")
+    assert links(browser) == []
+    [path] = links(browser, "?status=blocked")
+    story = f"/dashboard/payments/{payment['id']}"
+    retry, confirmed = f"{story}/reconcile?action=retry_execution", f"{story}/reconcile"
+    assert status_of(console, payment) == "action_required"
+    assert browser.submit(path, path, outcome="clear").status == 303
+    assert links(browser, "?status=blocked") == []
+    assert browser.submit(retry, confirmed).status == 303
+    console.run()
+    assert status_of(console, payment) == "executing"
