@@ -24,14 +24,14 @@ MAX_COUNTED = 100
 
 @attrs.frozen(kw_only=True)
 class ProviderKind:
-    """A kind of provider, `[providers.<name>]`: what follows in each mode if none is set.
+    """A kind of provider, `[providers.<name>]`: what follows if none is set.
 
-    `simulated` is None if the sandbox has none either. `page` says how to get one.
+    It is `missing` in production, and `simulated` in the sandbox. `page` says how to get one.
     """
 
     name: str
     missing: str
-    simulated: str | None
+    simulated: str
     page: str
 
 
@@ -57,8 +57,8 @@ PROVIDER_KINDS = (
     ProviderKind(
         name="onramp",
         missing="no payer can pay by a hosted on-ramp, and the method is not offered",
-        simulated=None,
-        page="docs/how-to/adapters.md",
+        simulated="on simulated chains, where nobody is charged",
+        page="docs/how-to/write-an-onramp-adapter.md",
     ),
     ProviderKind(
         name="router",
@@ -80,12 +80,16 @@ PROVIDER_KINDS = (
     ),
 )
 
+_ON_CHAINS = ("onramp", "router", "signer")
+"""What is simulated only where chains are."""
+
 _STAND_INS = {"pricing": ("table", "prices are a table of yours, which follows no market")}
 """What is real only as long as an operator keeps it so: the adapter's name, by the kind."""
 
 
 def check_presence(configuration: Configuration) -> Iterator[Finding]:
     """For each kind of provider: whether there is one, and what follows if there is none."""
+    has_simulated = configuration.simulated_chains
     for kind in PROVIDER_KINDS:
         url = getattr(configuration.providers, kind.name).url
         stand_in, says = _STAND_INS.get(kind.name, ("", ""))
@@ -93,7 +97,7 @@ def check_presence(configuration: Configuration) -> Iterator[Finding]:
             yield Finding(kind.name, "warning", says, f"see {kind.page}")
         elif url is not None:
             yield Finding(kind.name, "ok", "a provider is set")
-        elif configuration.mode == "sandbox" and kind.simulated is not None:
+        elif configuration.mode == "sandbox" and (kind.name not in _ON_CHAINS or has_simulated):
             yield Finding(kind.name, "ok", f"simulated: {kind.simulated}")
         else:
             level: Level = "ok" if configuration.mode == "sandbox" else "warning"

@@ -8,6 +8,8 @@ from pathlib import Path
 import attrs
 import pytest
 
+from payments_core import KeyRing, PaymentsService, open_storage
+from payments_core.providers import Providers
 from payments_core_http.deployment.configuration import Configuration, ProvidersSettings
 from payments_core_http.deployment.findings import Finding
 from payments_core_http.deployment.loader import load_configuration
@@ -72,15 +74,39 @@ def test_a_provider_that_is_set_is_no_warning(production: Configuration, kind: s
     assert (found.level, found.says, found.remedy) == ("ok", "a provider is set", "")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_sandbox_says_what_is_simulated(sandbox: Configuration, kind: str) -> None:
-    found = check(with_urls(sandbox), kind)
-    [known] = [one for one in PROVIDER_KINDS if one.name == kind]
-    assert found.level == "ok"
-    if known.simulated is None:
-        assert found.says == f"no provider is set: {known.missing}"
-    else:
-        assert found.says == f"simulated: {known.simulated}"
+@pytest.mark.parametrize("kind", PROVIDER_KINDS, ids=lambda kind: kind.name)
+def test_the_sandbox_says_what_is_simulated(sandbox: Configuration, kind: ProviderKind) -> None:
+    found = check(with_urls(sandbox), kind.name)
+    assert (found.level, found.says) == ("ok", f"simulated: {kind.simulated}")
+
+
+@pytest.mark.parametrize("simulated_chains", [True, False])
+def test_it_says_simulated_of_what_a_sandbox_has(
+    sandbox: Configuration, simulated_chains: bool
+) -> None:
+    chains: dict[int, object] | None = None if simulated_chains else {}
+    service = PaymentsService(
+        open_storage("memory:"), KeyRing.parse(KeyRing.generate()), chains=chains
+    )
+    ports, sandbox_chains = service.parts.ports, service.chains if simulated_chains else {}
+    nobody = dict.fromkeys(("kyc", "bank", "pricing", "router", "onramp", "screening"))
+    chosen = Providers.choose(ports, sandbox_chains, **nobody)  # type: ignore[arg-type]
+    by_kind = {
+        "kyc": chosen.kyc,
+        "bank": chosen.banks,
+        "screening": chosen.screening,
+        "onramp": chosen.onramps,
+        "router": chosen.routers,
+        "pricing": chosen.pricing,
+        "signer": sandbox_chains,  # simulated chains sign for themselves
+    }
+    configuration = with_urls(attrs.evolve(sandbox, simulated_chains=simulated_chains))
+    said = {
+        one.check: one.says.startswith("simulated")
+        for one in check_presence(configuration)
+        if one.check in KINDS
+    }
+    assert said == {kind: bool(found) for kind, found in by_kind.items()}
 
 
 def test_a_table_of_prices_is_a_warning_in_production_alone(
