@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from payments_core import KeyRing, PaymentsService, open_storage
+from payments_core.chains.port import Chain
 from payments_core.providers import Providers
 from payments_core_http.deployment.configuration import Configuration, ProvidersSettings
 from payments_core_http.deployment.findings import Finding
@@ -84,7 +85,7 @@ def test_the_sandbox_says_what_is_simulated(sandbox: Configuration, kind: Provid
 def test_it_says_simulated_of_what_a_sandbox_has(
     sandbox: Configuration, simulated_chains: bool
 ) -> None:
-    chains: dict[int, object] | None = None if simulated_chains else {}
+    chains: dict[int, Chain] | None = None if simulated_chains else {}
     service = PaymentsService(
         open_storage("memory:"), KeyRing.parse(KeyRing.generate()), chains=chains
     )
