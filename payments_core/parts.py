@@ -190,7 +190,7 @@ class Parts:
         """Ways to fund a Payment without an account, and the payer's choice among them."""
         self.funding: Final = Funding(ports, self.vaults)
         """Transfers from a payer's vault to a Payment's escrow."""
-        self.checkout: Final = Checkout(ports, self.links)
+        self.checkout: Final = Checkout(ports, self.links, self.public_options.describe_methods)
         """A payer's view of a Payment, by a link or by the Payment's client secret."""
         self.legacy_transactions: Final = LegacyTransactions(ports)
         """Payments, deposits and refunds as the legacy interface shows them."""

@@ -279,8 +279,9 @@ class PageFormat:
         fields = read_fields(context.environ)
         token, key = fields.pop(TOKEN_FIELD, ""), fields.pop(KEY_FIELD, None)
         cookie = cookies.login if route.needs is None else cookies.session
-        action = route.path.format(**context.path)
-        require_own_form(self._service.parts.ports.key_ring, context.environ, cookie, action, token)
+        if route.has_own_form:
+            action, key_ring = route.path.format(**context.path), self._service.parts.ports.key_ring
+            require_own_form(key_ring, context.environ, cookie, action, token)
         self._throttle.check_name(context.rate_context, route, read_username(fields))
         if not route.has_key:
             return None, fields

@@ -233,13 +233,15 @@ class PageRoute(Row):
     `complete` adds the headers that are not stored with a response, for the row's path and the
     service's public URL.
     `has_key` is for a form with an idempotency key, and `name_policy` counts a form by the
-    operator's name in it.
+    operator's name in it. `has_own_form` says that only a form of the dashboard, with its cookie,
+    is accepted; the handler of another row proves its form itself.
     """
 
     render_error: RenderError = attrs.field(kw_only=True)
     complete: CompleteResponse = attrs.field(kw_only=True, default=_keep)
     has_key: bool = attrs.field(kw_only=True)
     name_policy: str | None = attrs.field(kw_only=True, default=None)
+    has_own_form: bool = attrs.field(kw_only=True, default=True)
 
     @has_key.default
     def _default_has_key(self) -> bool:

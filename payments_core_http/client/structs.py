@@ -11,8 +11,8 @@ Values = TypeVar("Values")
 
 SECRET_FIELDS = frozenset({
     "access_token", "account_holder_name", "account_number", "action_id", "client_secret",
-    "client_session_token", "hosted_url", "url", "kyc_provider_token", "line1", "line2", "payment_url",
-    "signature", "signing_secret",
+    "client_session_token", "hosted_url", "kyc_provider_token", "line1", "line2", "payment_url",
+    "signature", "signing_secret", "url",
 })  # fmt: skip
 """Fields with credentials or personal data: a repr shows only that they are set."""
 

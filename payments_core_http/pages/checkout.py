@@ -178,7 +178,7 @@ def build_view(
         else build_request(
             page, language, network, networks, kind, choose_explorer(payment.chain_id)
         ),
-        methods=list_methods(page, language),
+        methods=list_methods(page, language, networks),
         transfers=tuple(
             build_transfer(page, receipt, language, networks, choose_explorer(receipt.chain_id))
             for receipt in page.receipts

@@ -13,6 +13,7 @@ from payments_core.payments.options.submissions import SUBMISSION_LOCK_MS
 from payments_core_http.calls import make_etag
 from payments_core_http.errors import status_of
 from payments_core_http.pages.checkout import CheckoutView, build_view
+from payments_core_http.pages.choices import make_choice_token
 from payments_core_http.pages.error_words import find_error_words
 from payments_core_http.pages.languages import LANGUAGES, Language, choose_language
 from payments_core_http.pages.sandbox_panel import PanelForm, build_panel
@@ -38,6 +39,16 @@ _TEMPLATES = jinja2.Environment(
 
 
 @attrs.frozen
+class ChoiceForms:
+    """Where the forms of the methods' parts go, with their token, and the method shown first."""
+
+    target: str
+    token: str = attrs.field(repr=False)
+    lang: str
+    shown: str | None
+
+
+@attrs.frozen
 class BuiltPage:
     """The content of a page, before it is rendered; the `etag` differs if anything differs.
 
@@ -49,7 +60,13 @@ class BuiltPage:
     language: Language
     view: CheckoutView
     panel: tuple[PanelForm, ...]
+    choices: ChoiceForms
     etag: str
+
+    @property
+    def has_forms(self) -> bool:
+        """Whether the page has a form, which its policy must then allow."""
+        return bool(self.panel) or any(one.name != "direct" for one in self.view.methods)
 
     def render(self, mode: str) -> bytes:
         """The page's bytes."""
@@ -58,6 +75,7 @@ class BuiltPage:
             self.language,
             view=self.view,
             panel=self.panel,
+            choices=self.choices,
             etag=self.etag,
             network_words=NETWORK_WORDS[self.view.network_kind] if mode == "sandbox" else None,
             reach_words=REACH_WORDS.get(self.view.network_kind),
@@ -73,8 +91,10 @@ def build_checkout(
     code: str,
     wanted: str | None,
     accept_language: str | None,
+    shown: str | None = None,
 ) -> BuiltPage:
-    """The page of a link, in the language that its reader chose or that the browser prefers.
+    """The page of a link, in the language that its reader chose or that the browser prefers, with
+    the part of the method that is to be `shown` first.
 
     Raises NotFound, EntitlementRequired.
     """
@@ -83,9 +103,11 @@ def build_checkout(
     kind = service.find_network_kind(page.payment.chain_id)
     view = build_view(page, language, kind, service.networks, service.choose_explorer)
     panel = build_panel(service, mode, code, page, language)
+    token = make_choice_token(service.parts.ports.key_ring, code)
+    choices = ChoiceForms(f"{code}/options", token, language.tag, shown)
     timeless = attrs.asdict(evolve(view, left_ms=None, landmark=None))
-    tag = make_etag(repr((language.tag, timeless, panel)).encode())
-    return BuiltPage(page.payment.api_version, language, view, panel, tag)
+    tag = make_etag(repr((language.tag, timeless, panel, shown)).encode())
+    return BuiltPage(page.payment.api_version, language, view, panel, choices, tag)
 
 
 def render_error_page(

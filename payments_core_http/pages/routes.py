@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+from urllib.parse import urlencode
 
 import attrs
 from msgspec import Meta
@@ -19,9 +20,11 @@ from msgspec import Meta
 from payments_core import errors
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import PaymentsError
+from payments_core.payment_settings.record import PaymentMethod
 from payments_core_http.calls import ApiCall, PageCall
 from payments_core_http.errors import status_of
 from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS
+from payments_core_http.pages.choices import choose
 from payments_core_http.pages.colors import make_accent
 from payments_core_http.pages.sandbox_panel import PlayQuery, require_own_form
 from payments_core_http.routing import PageRoute, Route, Row
@@ -77,7 +80,8 @@ def show_checkout(service: PaymentsService, call: PageCall) -> Response:
 
     service.refresh()  # no credential has read the clock yet
     code, wanted = call.path["code"], call.query.get("lang")
-    built = build_checkout(service, call.mode, code, wanted, call.accept_language)
+    shown = call.query.get("method")
+    built = build_checkout(service, call.mode, code, wanted, call.accept_language, shown)
     headers = {**PAGE_HEADERS, "Content-Security-Policy": build_policy(built)}
     if built.view.left_ms is not None:  # also in a 304, whose reader may have slept
         headers["Payment-Left-Ms"] = str(built.view.left_ms)
@@ -111,6 +115,25 @@ def play_payer(service: PaymentsService, call: ApiCall[None, PlayQuery]) -> Resp
     return Response(303, b"", version, {**headers, "Location": f"{code}{language}"})
 
 
+def choose_method(service: PaymentsService, call: PageCall) -> Response:
+    """A form of a method's part: ask its provider for an offer, and show the page again."""
+    from payments_core_http.pages.languages import LANGUAGES
+
+    service.refresh()
+    code, lang = call.path["code"], call.body.get("lang")
+    try:
+        method = choose(service, call)
+    except errors.InvalidState:
+        method = call.body.get("method", "")  # the page had changed: it shows the current state
+    query = {"lang": lang} if lang in LANGUAGES else {}
+    if method in get_args(PaymentMethod):
+        query["method"] = method
+    headers = {name: text for name, text in PAGE_HEADERS.items() if name != "Content-Type"}
+    location = f"/pay/{code}" + (f"?{urlencode(query)}" if query else "")
+    version = service.settings.versions.current
+    return Response(303, b"", version, {**headers, "Location": location})
+
+
 def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:
     """The page of an error."""
     from payments_core_http.pages.rendering import render_error_page
@@ -126,7 +149,7 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
 
 def build_policy(built: BuiltPage) -> str:
     """The Content-Security-Policy of a page: the common one, with the page's forms and logo."""
-    policy = f"{_POLICY}; form-action 'self'" if built.panel else CONTENT_SECURITY_POLICY
+    policy = f"{_POLICY}; form-action 'self'" if built.has_forms else CONTENT_SECURITY_POLICY
     logo_url = built.view.logo_url
     return policy if logo_url is None else f"{policy}; img-src {_name_source(logo_url)}"
 
@@ -181,6 +204,18 @@ ROUTES: tuple[Row, ...] = (
         policy="payment_page", miss_policy="payment_link",
         errors=(errors.NotFound, errors.EntitlementRequired, errors.InsufficientPermissions),
         summary="Play the payer, the chain or the clock, only in a sandbox.",
+    ),
+    PageRoute(
+        "POST", "/pay/{code}/options", choose_method, needs=None, policy="payment_page",
+        miss_policy="payment_link", render_error=show_error, has_own_form=False,
+        errors=(
+            errors.NotFound, errors.EntitlementRequired, errors.InsufficientPermissions,
+            errors.PaymentExpired, errors.CapabilityNotActive, errors.OptionLocked,
+            errors.OptionExpired, errors.OptionSuperseded, errors.PaymentOptionLimitReached,
+            errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,
+            errors.DependencyFailed,
+        ),
+        summary="Ask a router or an on-ramp for an offer.",
     ),
     Route(
         "GET", "/pay/assets/accent.css", show_accent, needs=None, query=AccentQuery, response=Any,

@@ -151,6 +151,8 @@ AMOUNT_STILL_DUE = N_("Still due")
 
 METHOD_TITLES: Mapping[PaymentMethod, str] = {
     "direct": N_("Wallet"),
+    "routing": N_("Another token"),
+    "hosted_onramp": N_("Card or bank"),
 }
 """The tabs of the methods that the page takes, in their order."""
 

@@ -6,7 +6,7 @@ operations are in `checkout/options.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import ClassVar, TypeVar
 
@@ -16,6 +16,7 @@ from payments_core.brief_repr import brief_repr
 from payments_core.chains.scanner import read_cursor
 from payments_core.clock import Instant
 from payments_core.credentials.tokens import Claims, TokenInvalid
+from payments_core.engine.decision import CommitAuthority, WorkerAuthority
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, PaymentExpired, Unauthorized
 from payments_core.evolve import evolve
@@ -24,8 +25,10 @@ from payments_core.payment_settings.record import (
     DEFAULT_SETTINGS,
     SETTINGS_ID,
     Branding,
+    PaymentMethod,
     PaymentSettings,
 )
+from payments_core.payments.checkout.options import CheckoutMethod
 from payments_core.payments.checkout.stages import (
     Notice,
     Stage,
@@ -34,12 +37,15 @@ from payments_core.payments.checkout.stages import (
     list_notices,
 )
 from payments_core.payments.details import (
+    OptionDetails,
     PaymentDetails,
     load_details,
     load_receipts,
     sum_pending_amount,
 )
 from payments_core.payments.links import Links, environment_of
+from payments_core.payments.options.lifecycle import is_open
+from payments_core.payments.options.offer import Offer
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.paying.selection import has_locking_submission
 from payments_core.payments.receipts.progress import ReceiptProgress, find_progress
@@ -51,6 +57,10 @@ from payments_core.tenants.record import Environment
 from payments_core.validation.fields import Credential
 
 T = TypeVar("T")
+
+Offered = Mapping[PaymentMethod, OptionDetails]
+DescribeMethods = Callable[[CommitAuthority, Payment], tuple[CheckoutMethod, ...]]
+"""The ways to pay a Payment, as `PublicOptions` describes them."""
 
 PAYER = Requirement("payer", products=("payments", "public_checkout"))
 """The parts that every call of a payer needs."""
@@ -95,7 +105,8 @@ class CheckoutPage:
     block (height, hash) that a wallet on the same network shows too. `scanned_at_ms` is when the
     last scan of the chain began; None without one. `app_name` names the merchant where the branding
     does not. `looked_at` is the time of the snapshot. `client_secret` is set while the link can be
-    exchanged for it.
+    exchanged for it. `methods` are those that can be used now, and `offered` has for each that has
+    a provider the newest offer that was not paid.
     """
 
     payment: Payment
@@ -111,18 +122,21 @@ class CheckoutPage:
     app_name: str
     looked_at: Instant
     client_secret: str | None = attrs.field(repr=False)
+    methods: tuple[CheckoutMethod, ...] = ()
+    offered: Mapping[PaymentMethod, OptionDetails] = attrs.field(factory=dict)
 
 
 class Checkout:
     """Authenticates a payer, and shows one Payment."""
 
-    def __init__(self, ports: Ports, links: Links) -> None:
+    def __init__(self, ports: Ports, links: Links, describe_methods: DescribeMethods) -> None:
         self._storage = ports.storage
         self._clock = ports.clock
         self._tokens = ports.tokens
         self._versions = ports.versions
         self._networks = ports.networks
         self._links = links
+        self._describe_methods = describe_methods
 
     def authenticate(self, secret: Credential, *, mode: str) -> tuple[Environment, Claims]:
         """The caller of a client secret, in any state of its Payment. Raises Unauthorized."""
@@ -161,14 +175,19 @@ class Checkout:
 
         def load_more(
             snapshot: Snapshot, payment: Payment
-        ) -> tuple[tuple[Receipt, ...], PaymentSettings, bool]:
+        ) -> tuple[tuple[Receipt, ...], PaymentSettings, bool, Offered]:
             settings = snapshot.get(PaymentSettings, SETTINGS_ID) or DEFAULT_SETTINGS
             is_submitted = has_locking_submission(snapshot, payment, now=now)
-            return load_receipts(snapshot, payment.id), settings, is_submitted
+            offered = _load_offered(snapshot, payment)
+            return load_receipts(snapshot, payment.id), settings, is_submitted, offered
 
         environment, payment, more = self._find_linked(code, mode, load_more)
-        receipts, settings, is_submitted = more
+        receipts, settings, is_submitted, offered = more
         pending_amount = sum_pending_amount(payment, receipts)
+        due = 0 if is_submitted else compute_due(payment, pending_amount, now=now)
+        worker = WorkerAuthority(environment.id, mode)
+        methods = self._describe_methods(worker, payment) if due else ()
+        usable = tuple(method for method in methods if method.available)
         cursor = read_cursor(self._storage, mode, payment.chain_id)
         is_open = now < payment.expires_at_ms
         newest = self._versions.current  # what the page's script is written for
@@ -183,13 +202,15 @@ class Checkout:
                 is_from_contract=any(receipt.is_from_contract for receipt in receipts),
             ),
             pending_atomic=pending_amount,
-            due_atomic=0 if is_submitted else compute_due(payment, pending_amount, now=now),
+            due_atomic=due if usable else 0,
             scanned_height=-1 if cursor is None else cursor.tip,
             landmark=None if cursor is None else cursor.landmark,
             scanned_at_ms=None if cursor is None else cursor.scanned_at_ms,
             app_name=environment.app_name,
             looked_at=now,
             client_secret=self._make_secret(environment, payment, newest) if is_open else None,
+            methods=usable,
+            offered=offered,
         )
 
     def get_payment(self, authority: Authority, payment_id: str) -> PaymentDetails:
@@ -252,6 +273,19 @@ class Checkout:
     def _make_secret(self, environment: Environment, payment: Payment, version: str) -> str:
         claims = Claims(environment.id, payment.id, version, 0)
         return self._tokens.payment_secret(claims)
+
+
+def _load_offered(snapshot: Snapshot, payment: Payment) -> Offered:
+    """By method, the newest open option whose provider's newest offer was not paid."""
+    options = snapshot.get_many(PaymentOption, payment.option_ids)
+    known = (options[id] for id in payment.option_ids if id in options)
+    open_ones = [one for one in known if one.offer_id is not None and is_open(one)]
+    offers = snapshot.get_many(Offer, [str(option.offer_id) for option in open_ones])
+    return {
+        option.method: OptionDetails(payment, option, offer=offer)
+        for option in open_ones
+        if (offer := offers.get(str(option.offer_id))) is not None and offer.status == "waiting"
+    }
 
 
 def load_payment(snapshot: Snapshot, payment_id: str) -> Payment:

@@ -16,7 +16,7 @@ from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.outbox.record import find_own_hashes
 from payments_core.chains.port import Chain
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision
+from payments_core.engine.decision import CommitAuthority, Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -97,6 +97,12 @@ class PublicOptions:
         )
         if payment is None:
             raise NotFound("payment")
+        return self.describe_methods(authority, payment)
+
+    def describe_methods(
+        self, authority: CommitAuthority, payment: Payment
+    ) -> tuple[CheckoutMethod, ...]:
+        """The payment methods of a Payment that is known already."""
         return tuple(
             self._describe_method(authority, payment, method)
             for method in METHODS.values()
@@ -104,7 +110,7 @@ class PublicOptions:
         )
 
     def _describe_method(
-        self, authority: Authority, payment: Payment, method: Method
+        self, authority: CommitAuthority, payment: Payment, method: Method
     ) -> CheckoutMethod:
         if method.provider is None:
             return CheckoutMethod(payment, method.name, True, (payment.asset,))

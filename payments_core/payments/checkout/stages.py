@@ -109,7 +109,7 @@ def list_notices(
 
 
 def compute_due(payment: Payment, pending_amount: int, *, now: Instant) -> int:
-    """The atomic amount that a payer should send from any wallet now; 0 if nothing should come.
+    """The atomic amount that a payer without an account should pay now; 0 if none should come.
 
     Amounts already on their way are not asked for again, nor those that a vault has authorized.
     """
@@ -118,7 +118,7 @@ def compute_due(payment: Payment, pending_amount: int, *, now: Instant) -> int:
         and now < payment.expires_at_ms
         and payment.intent == "receive"
         and payment.escrow_address is not None
-        and any(METHODS[method].pays_escrow for method in payment.allowed_methods)
+        and any(METHODS[method].created_by == "secret_holder" for method in payment.allowed_methods)
         and not payment.authorized
     )
     if not is_payable:

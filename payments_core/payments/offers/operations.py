@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection
 import attrs
 
 from payments_core.addresses import AddressError
-from payments_core.clock import Instant
-from payments_core.engine.decision import Decision
+from payments_core.clock import MINUTE, SECOND, Instant
+from payments_core.engine.decision import CommitAuthority, Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.bringing_forward import bring_forward
@@ -53,6 +53,12 @@ from payments_core.storage.jobs import Job
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
+SOURCES_KEPT_MS = 5 * MINUTE
+"""How long the assets that a provider takes are not asked for again: a page asks often."""
+
+SILENCE_KEPT_MS = 10 * SECOND
+"""How long a provider that did not answer is not asked for them."""
+
 FindOwn = Callable[[str, Collection[str]], frozenset[str]]
 """The addresses of an environment that are this service's, among some."""
 
@@ -90,21 +96,30 @@ class Offers:
         self._makers = makers
         self._calls = calls
         self._find_own = find_own
+        self._sources: dict[
+            tuple[PaymentMethod, str, Asset], tuple[Instant, tuple[Asset, ...] | None]
+        ] = {}
+        """Until when the sources of a method are kept, by mode and destination."""
 
     def serves(self, mode: str, method: PaymentMethod) -> bool:
         """Whether the mode has a provider for the method."""
         return method in self._makers and self._makers[method].serves(mode)
 
     def list_sources(
-        self, authority: Authority, payment: Payment, method: PaymentMethod
+        self, authority: CommitAuthority, payment: Payment, method: PaymentMethod
     ) -> tuple[Asset, ...] | None:
         """The assets that pay the Payment by this method; None if its provider does not answer."""
-        maker = self._makers[method]
+        maker, now, key = self._makers[method], self._clock.now(), (authority.mode, payment.asset)
+        until, known = self._sources.get((method, *key), (0, None))
+        if now < until:
+            return known
         try:
             with self._calls.acquire(maker.dependency, authority.partition):
-                return tuple(maker.list_sources(authority.mode, payment.asset))
+                known, kept_ms = tuple(maker.list_sources(*key)), SOURCES_KEPT_MS
         except (OfferUnavailable, DependencyFailed):
-            return None
+            known, kept_ms = None, SILENCE_KEPT_MS
+        self._sources[method, *key] = now + kept_ms, known
+        return known
 
     def create(
         self,

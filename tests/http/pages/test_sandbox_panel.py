@@ -23,7 +23,7 @@ def look(page: Page, query: str = "") -> Html:
 
 def targets(page: Page) -> dict[str, str]:
     """Where the forms of the page go, by what they do."""
-    found = [str(one["action"]) for one in look(page).all("form")]
+    found = [str(one["action"]) for one in look(page).all("form") if "?play=" in str(one["action"])]
     return {parse_qs(urlsplit(target).query)["play"][0]: target for target in found}
 
 

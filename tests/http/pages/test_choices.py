@@ -1,0 +1,114 @@
+"""The parts of the page for a router and an on-ramp: forms that need no script."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.http.api_harness import Seen
+from tests.http.checkout import BASE, Checkout
+from tests.http.pages.html import Html
+from tests.http.payer_page import Page
+
+POLYGON = 137
+REFUND_TO = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
+
+
+def look(page: Page, query: str = "") -> Html:
+    seen = page.checkout.api.call("GET", f"/pay/{page.code}{query}", auth=None)
+    assert seen.status == 200, seen.body
+    assert "form-action 'self'" in seen.headers["content-security-policy"]
+    return Html(seen.body, f"/pay/{page.code}")
+
+
+def fields_of(page: Page, method: str, *, refresh: bool = False) -> dict[str, str]:
+    """The hidden fields of the form of a method, as the page has them."""
+    shown, found = look(page), []
+    for tag, attributes in shown.elements:
+        if tag == "form":
+            found.append(dict[str, str]())
+        if tag == "input" and attributes.get("type") == "hidden":
+            found[-1][str(attributes["name"])] = str(attributes["value"])
+    [fields] = [
+        one for one in found if one.get("method") == method and ("option" in one) == refresh
+    ]
+    return fields
+
+
+def send(page: Page, fields: dict[str, str]) -> Seen:
+    return page.checkout.api.call(
+        "POST",
+        f"/pay/{page.code}/options",
+        auth=None,
+        raw=urlencode(fields).encode(),
+        environ={"CONTENT_TYPE": "application/x-www-form-urlencoded"},
+    )
+
+
+def ask_route(page: Page, **changes: str) -> Seen:
+    fields = fields_of(page, "routing")
+    wanted = {"asset": f"{POLYGON}/USDC", "refundAddress": REFUND_TO}
+    return send(page, {**fields, **wanted, **changes})
+
+
+def test_a_payer_asks_for_a_route_and_sends_to_its_address(checkout: Checkout) -> None:
+    page = Page(checkout)
+    assert len([one for one in look(page).all("input") if one.get("name") == "method"]) >= 3
+    answer = ask_route(page)
+    assert answer.status == 303
+    assert answer.headers["location"].endswith(f"{page.code}?lang=en&method=routing")
+    [option] = page.call("GET").json["options"]
+    shown = look(page, "?method=routing")
+    assert option["execution"]["to"] in shown.text
+    assert REFUND_TO in shown.text
+    chosen = [
+        one["id"] for one in shown.all("input") if one.get("name") == "method" and "checked" in one
+    ]
+    assert chosen == ["method-routing"]
+    refreshed = send(page, fields_of(page, "routing", refresh=True))
+    assert refreshed.status == 303
+    [again] = page.call("GET").json["options"]
+    assert again["execution"]["to"] != option["execution"]["to"]
+
+
+def test_a_payer_is_led_to_the_on_ramp(checkout: Checkout) -> None:
+    page = Page(checkout)
+    assert send(page, fields_of(page, "hosted_onramp")).status == 303
+    [option] = page.call("GET").json["options"]
+    shown = look(page, "?method=hosted_onramp")
+    [link] = [one for one in shown.all("a") if one["href"] == option["execution"]["url"]]
+    assert link["rel"] == "noreferrer noopener"
+    assert "25.50 USD" in shown.text
+
+
+def test_an_expired_offer_is_not_shown_to_be_paid(checkout: Checkout) -> None:
+    page = Page(checkout)
+    send(page, fields_of(page, "hosted_onramp"))
+    [option] = page.call("GET").json["options"]
+    checkout.api.call("POST", "/v2/sandbox/clock", {"advanceSeconds": 601})
+    shown = look(page, "?method=hosted_onramp")
+    assert "This offer has expired" in shown.text
+    assert option["execution"]["url"] not in {one.get("href") for one in shown.all("a")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"token": ""}, 403),
+        ({"token": "nonsense"}, 403),
+        ({"asset": "everything"}, 400),
+        ({"asset": f"{BASE}/NONE"}, 422),
+        ({"refundAddress": "0x1"}, 400),
+        ({"refundAddress": ""}, 400),
+        ({"option": "pay_option_" + "x" * 24}, 404),
+    ],
+)
+def test_a_form_that_is_not_ours_or_not_right_is_a_page_of_its_error(
+    checkout: Checkout, changes: dict[str, str], status: int
+) -> None:
+    page = Page(checkout)
+    answer = ask_route(page, **changes)
+    assert answer.status == status
+    assert answer.headers["content-type"].startswith("text/html")
+    assert page.call("GET").json["options"] == []
