@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
 PAGES = sorted([*TOP, *(ROOT / "docs").rglob("*.md")])
 NO_RUN_AT_MOST = 3
-FILE = "python file="
+FILE = re.compile(r"(?:python|ts) file=")
 PART = "python part="
 EMBEDDING = ROOT / "docs" / "how-to" / "embed-the-library.md"
 
@@ -146,14 +146,14 @@ def test_forked_processes_open_the_service_as_the_page_for_embedders_says(
 @pytest.mark.parametrize(
     ("page", "info", "body"),
     [
-        pytest.param(page, info, found["body"], id=info.removeprefix(FILE))
+        pytest.param(page, info, found["body"], id=FILE.sub("", info))
         for page in PAGES
         for found in FENCE.finditer(page.read_text(encoding="utf-8"))
-        if (info := found["info"].strip()).startswith(FILE)
+        if (info := found["info"].strip()) and FILE.match(info)
     ],
 )
 def test_a_file_on_a_page_is_the_file(page: Path, info: str, body: str) -> None:
-    assert (ROOT / info.removeprefix(FILE)).read_text(encoding="utf-8") == body
+    assert (ROOT / FILE.sub("", info)).read_text(encoding="utf-8") == body
 
 
 @pytest.mark.parametrize(
