@@ -176,6 +176,11 @@ class CountsMicroseconds(Plain):
         return super().find_validity_ms(outcome) * 1_000
 
 
+class KeepsReviews(Plain):
+    def find_validity_ms(self, outcome: Outcome) -> int:
+        return super().find_validity_ms("clear")
+
+
 class ChangesTheVerdictOfAKey(Plain):
     def find_outcome(self, request: ScreeningRequest) -> Outcome:
         return "clear" if request.key in self.cases else super().find_outcome(request)

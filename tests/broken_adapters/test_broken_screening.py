@@ -29,6 +29,7 @@ EXPECTED_FAILURES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.IsValidInThePast, "a_verdict_is_valid_from_now_on"),
     (broken.CountsSeconds, "a_verdict_is_valid_from_now_on"),
     (broken.CountsMicroseconds, "a_verdict_is_valid_from_now_on"),
+    (broken.KeepsReviews, "a_review_is_not_kept"),
     (broken.ChangesTheVerdictOfAKey, "a_key_opens_one_case"),
     (broken.OpensACaseForEachCall, "a_key_opens_one_case"),
     (broken.NamesNoCaseOfAReview, "a_key_opens_one_case"),

@@ -103,6 +103,13 @@ class VerdictChecks(Harness):
         assert until >= before, "a validity must not end before its verdict"
         assert until <= self.now() + MAX_VALID_DAYS * DAY, "the validity is in milliseconds"
 
+    def test_a_review_is_not_kept(self) -> None:
+        self.require_capability("can_judge")
+        request = self.new_request()
+        self.judge(request.subject, "review")
+        until = self.require_outcome(request, "review", "it is in review").valid_until_ms
+        assert until <= self.now(), "a review ends at any time, so it is for this request only"
+
     def test_a_key_opens_one_case(self) -> None:
         request, case = self.open_review()
         before = self.count_cases() if self.can_count_cases else None
