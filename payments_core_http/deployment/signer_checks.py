@@ -52,7 +52,7 @@ def list_signer_checks(
     chain = next((one for one in service.chains.values() if isinstance(one, ChecksSigners)), None)
     if chain is None:
         return
-    router = service.parts.routers.get(mode)
+    router: object = service.parts.routers.get(mode)
     own = (router.key_name,) if isinstance(router, HasSignerKey) else ()
     environments = islice(_find_environments(service, mode), limit)
     found: Iterable[str] = [only] if only is not None else (*own, *environments)
