@@ -29,6 +29,8 @@ REFUSED = '"error"'
         ("how-to/legacy-v1.md", '"depositAddress"'),
         ("how-to/troubles/index.md", '"cause":"release"'),
         ("how-to/public-checkout.md", "succeeded\n304\n"),
+        ("how-to/pay-with-another-token.md", "delivered\nsucceeded\n"),
+        ("how-to/pay-by-card.md", "delivered\nsucceeded\n"),
     ],
 )
 def test_the_lines_of_the_page_work(page: str, last_words: str, tmp_path: Path) -> None:
