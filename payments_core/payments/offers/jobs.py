@@ -15,11 +15,10 @@ from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
-from payments_core.engine.jobs.bringing_forward import bring_forward
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
-from payments_core.notices.owners import Routed
+from payments_core.notices.owners import Routed, bring_looks_forward
 from payments_core.payments.details import lock_option, lock_payment
 from payments_core.payments.offers import lifecycle
 from payments_core.payments.offers.providers import OfferMakers, OfferRefused, OfferUnavailable
@@ -30,9 +29,7 @@ from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.payments.transitions import OPEN
 from payments_core.storage.jobs import NEVER, Job
-from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
-from payments_core.tenants.modes import is_of_mode
 
 FOLLOW_OFFER = "offers.follow"
 OFFER_QUEUE = Queue("offers", lane_concurrency=4, failure_blocks_lane=False, threads=1)
@@ -101,6 +98,7 @@ class OfferJobs:
     """Follows offers. `makers` has the providers; `on_sighted` has a transaction looked for."""
 
     def __init__(self, ports: Ports, makers: OfferMakers) -> None:
+        self._ports = ports
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
@@ -123,16 +121,14 @@ class OfferJobs:
 
     def bring_forward(self, mode: str, reference: str) -> Routed:
         """Look at the order of a provider's reference now. See NoticeOwner."""
-        found, damaged = locate_with_damaged(self._storage, Offer, "by_reference", [(reference,)])
-        ours = [one for one in found if is_of_mode(self._storage, one.partition, mode)]
-        if not ours:
-            return "unreadable" if damaged else "unknown"
-        results = [
-            self._bring_one_forward(mode, one.partition, one.record)
-            for one in ours
-            if lifecycle.next_look_at(one.record, self._clock.now()) is not None
-        ]
-        return "busy" if "busy" in results else "done"
+
+        def new_job(partition: str, offer: Offer) -> Job | None:
+            now = self._clock.now()
+            if lifecycle.next_look_at(offer, now) is None:
+                return None
+            return follow_job(mode, partition, offer, now)
+
+        return bring_looks_forward(self._ports, mode, Offer, "by_reference", reference, new_job)
 
     def _load(self, partition: str, offer_id: str) -> AnsweredOffer | None:
         def load(snapshot: Snapshot) -> AnsweredOffer | None:
@@ -182,17 +178,6 @@ class OfferJobs:
             )
 
         self._committer.commit(authority, decide, claimed=claimed)
-
-    def _bring_one_forward(self, mode: str, partition: str, offer: Offer) -> Routed:
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Routed]:
-            now = self._clock.now()
-            decided = bring_forward(tx, follow_job(mode, partition, offer, now), now)
-            if decided is None:
-                return Decision("busy")
-            done: Decision[Routed] = Decision("done")
-            return done.merge(decided)
-
-        return self._committer.commit(WorkerAuthority(partition, mode), decide)
 
 
 def decide_progress(
