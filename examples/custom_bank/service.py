@@ -185,7 +185,8 @@ def make_delivery(bank: Bank, body: Mapping[str, Any]) -> dict[str, Any]:
     transfer = bank.rows["transfers"].get(body["transfer"], {"state": None})
     if transfer["state"] != "received" or bank.is_delivered(body["transfer"]):
         raise Refused("not_deliverable", "its money is not here")
-    return {"state": "pending", "transfer": body["transfer"]}
+    return {"state": "pending", "transfer": body["transfer"], "chain": body["chain_id"],
+            "to": body["address"], "atomic": str(body["amount_atomic"])}  # fmt: skip
 
 
 def require_account(account: Mapping[str, Any]) -> None:

@@ -13,7 +13,8 @@ from payments_core.networks import shipped_networks
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.nodes import ADMIN, PAYER, Node, hexed
 
-CHAIN_IDS = (8453, 10)
+CHAIN_IDS = (8453, 137)
+"""Between them Circle's CCTP goes."""
 BLOCK_S = 1
 EPOCH_BLOCKS = 1
 """A block is final with two on top of it."""
@@ -42,23 +43,31 @@ class TestChain:
     def __init__(self, chain_id: int) -> None:
         self.chain_id = chain_id
         self.usdc = shipped_networks().find_asset(chain_id, "USDC").address
-        self._process = AnvilProcess(
-            chain_id=chain_id, block_time_s=BLOCK_S, epoch_blocks=EPOCH_BLOCKS
-        )
+        self._process = AnvilProcess(chain_id=chain_id, epoch_blocks=EPOCH_BLOCKS)
         self._process.start()
         self.url = self._process.url
         self.node = Node(self.url)
         self._prepare()
 
+    def begin_blocks(self) -> None:
+        """From now on blocks come by time, and not with each transaction."""
+        self.node.ask("evm_setAutomine", False)
+        self.node.ask("evm_setIntervalMining", BLOCK_S)
+
     def stop(self) -> None:
+        """End the node."""
         self.node.close()
         self._process.stop()
 
     def allow(self, environment_id: str, operator: str) -> None:
         """As the admin, let an operator move the environment's funds; it gets coin for gas."""
-        self.node.ask("anvil_setBalance", operator, hex(1_000 * ETHER))
+        self.give_coin(operator)
         data = calls.set_operator(environment_id, operator, allowed=True)
         self._send(ADMIN, Deployment(ADMIN).factory, data)
+
+    def give_coin(self, address: str) -> None:
+        """Coin for gas."""
+        self.node.ask("anvil_setBalance", address, hex(1_000 * ETHER))
 
     def pay(self, recipient: str, amount_atomic: int) -> str:
         """A transfer of the payer's wallet, which is in a block when this returns; its hash."""

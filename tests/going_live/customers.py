@@ -18,6 +18,8 @@ from tests.outages.partner import Memory, Partner
 SYMBOL = "USDC"
 UNIT = 10**6
 DEPOSIT = 100
+BLOCKED = "0x00000000000000000000000000000000000b10c5"
+"""An address that the screening provider has on its list."""
 SESSION_S = 3_600
 
 
@@ -30,12 +32,20 @@ class Customer:
     paid: int
     refunded: int
     sent: int
+    paid_out: int
+    bought: int
+    routed: int
     refund_address: str
     wallet: str
     account_id: str = ""
     deposit_address: str = ""
     payment_id: str = ""
     send_id: str = ""
+    stopped_id: str = ""
+    payout_id: str = ""
+    routed_id: str = ""
+    bank_account_id: str = ""
+    onramp_id: str = ""
     passed: set[str] = attrs.field(factory=set)
     """The steps that it came through."""
 
@@ -50,6 +60,10 @@ class Stage:
         self.partner = Partner(live.urls, self.memory, self.credentials, self.chance)
         self.customers = [self._customer(number) for number in range(1, customers + 1)]
         self.merchant_id = self.create_account("merchant")
+        for chain_id in live.chains:
+            live.screening.order(
+                "list", type="address", reference=BLOCKED, chain=chain_id, result="match"
+            )
 
     @property
     def books(self) -> Resources:
@@ -60,6 +74,10 @@ class Stage:
         """The chain that a customer uses."""
         return self.live.chains[customer.chain_id]
 
+    def other_chain_of(self, customer: Customer) -> TestChain:
+        """The chain that a customer's routed Payment comes from."""
+        return next(one for id, one in self.live.chains.items() if id != customer.chain_id)
+
     def _customer(self, number: int) -> Customer:
         choose = self.chance
         return Customer(
@@ -67,7 +85,10 @@ class Stage:
             chain_id=choose.choice(sorted(self.live.chains)),
             paid=choose.randint(20, 40),
             refunded=choose.randint(1, 19),
-            sent=choose.randint(1, 19),
+            sent=choose.randint(1, 9),
+            paid_out=choose.randint(1, 9),
+            bought=choose.randint(1, 50),
+            routed=choose.randint(1, 50),
             refund_address=_address(choose),
             wallet=_address(choose),
         )
@@ -139,16 +160,7 @@ def pay_by_vault(stage: Stage, customer: Customer) -> None:
     """A Payment to the merchant, which the customer pays from the vault."""
     stage.sign_in(customer)
     name = customer.name
-    body = {
-        "intent": "receive",
-        "amount": f"{customer.paid}.00",
-        "chainId": customer.chain_id,
-        "assetSymbol": SYMBOL,
-        "destination": {"type": "account", "accountId": stage.merchant_id},
-        "reference": name,
-        "expiresInSeconds": 86_400,
-    }
-    payment = stage.ask("POST", "/v2/payments", body, f"payment-{name}")
+    payment = _create_payment(stage, customer, customer.paid, f"payment-{name}")
     customer.payment_id = payment["id"]
     path = f"/v2/client/me/payments/{payment['id']}/options"
     as_payer: dict[str, Any] = {"whose": name, "secret": payment["clientSecret"]}
@@ -161,6 +173,27 @@ def pay_by_vault(stage: Stage, customer: Customer) -> None:
     stage.ask("POST", f"{path}/{option['id']}/authorize", authorized, f"pay-{name}", **as_payer)
 
 
+def pay_by_routing(stage: Stage, customer: Customer) -> None:
+    """A Payment to the merchant, which a wallet pays on the other chain."""
+    name, source = customer.name, stage.other_chain_of(customer)
+    payment = _create_payment(stage, customer, customer.routed, f"routed-{name}")
+    customer.routed_id = payment["id"]
+    path = f"/v2/public/payments/{payment['id']}/options"
+    as_payer: dict[str, Any] = {"whose": "payer", "secret": payment["clientSecret"]}
+    body = {
+        "providerCode": "routing",
+        "chainId": source.chain_id,
+        "assetSymbol": SYMBOL,
+        "refundAddress": customer.refund_address,
+    }
+    option = stage.ask("POST", path, body, f"route-{name}", **as_payer)["option"]
+    selected = stage.ask(
+        "POST", f"{path}/{option['id']}/select", None, f"select-{name}", **as_payer
+    )
+    pays = selected["option"]["execution"]
+    source.pay(pays["to"], int(pays["amountAtomic"]))
+
+
 def refund(stage: Stage, customer: Customer) -> None:
     """The merchant gives a part back, to a wallet of the customer."""
     body = {"amount": f"{customer.refunded}.00", "destination": customer.refund_address}
@@ -170,16 +203,37 @@ def refund(stage: Stage, customer: Customer) -> None:
 
 def send(stage: Stage, customer: Customer) -> None:
     """The customer sends from the vault to a wallet."""
+    customer.send_id = _send(stage, customer, customer.wallet, f"send-{customer.name}")
+
+
+def send_to_blocked(stage: Stage, customer: Customer) -> None:
+    """The customer sends to an address that the screening provider blocks."""
+    customer.stopped_id = _send(stage, customer, BLOCKED, f"stopped-{customer.name}")
+
+
+def _send(stage: Stage, customer: Customer, to_wallet: str, key: str) -> str:
     source = {
         "type": "vault",
         "accountId": customer.account_id,
         "chainId": customer.chain_id,
         "assetSymbol": SYMBOL,
     }
-    to = {"type": "wallet", "address": customer.wallet, "chainId": customer.chain_id}
+    to = {"type": "wallet", "address": to_wallet, "chainId": customer.chain_id}
     body = {"intent": "send", "amount": f"{customer.sent}.00", "source": source, "destination": to}
-    answered = stage.ask("POST", "/v2/payments", body, f"send-{customer.name}")
-    customer.send_id = answered["id"]
+    return str(stage.ask("POST", "/v2/payments", body, key)["id"])
+
+
+def _create_payment(stage: Stage, customer: Customer, amount: int, key: str) -> Mapping[str, Any]:
+    body = {
+        "intent": "receive",
+        "amount": f"{amount}.00",
+        "chainId": customer.chain_id,
+        "assetSymbol": SYMBOL,
+        "destination": {"type": "account", "accountId": stage.merchant_id},
+        "reference": key,
+        "expiresInSeconds": 86_400,
+    }
+    return stage.ask("POST", "/v2/payments", body, key)
 
 
 def _address(chance: random.Random) -> str:

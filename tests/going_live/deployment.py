@@ -18,6 +18,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from payments_core.credentials.keyring import KeyRing
+from payments_core.routers.cctp.line import KEY_NAME as ROUTER_KEY
 from payments_core.service import PaymentsService
 from payments_core_http.cli.api_client import basic_authorization
 from payments_core_http.cli.child_processes import ChildProcess
@@ -29,20 +30,32 @@ from tests.going_live.chains import BLOCK_S, CHAIN_IDS, EPOCH_BLOCKS, TestChain
 from tests.going_live.kills import Kills
 from tests.going_live.proxies import (
     Proxy,
+    names_of_bank,
+    names_of_circle,
     names_of_kms,
     names_of_kyc,
     names_of_notices,
     names_of_rpc,
+    names_of_screening,
 )
 from tests.outages.databases import SAFE
 from tests.outages.processes import Process, admin, started
+from tests.routers.cctp.world import Attesting, Cctp
 from tests.servers import Cluster
 from tests.servers.kms import CREDENTIALS, Kms
 from tests.servers.softhsm import SoftHsm, softhsm_or_skip
 
-ADAPTERS = {"payments_core.kyc": "example = examples.custom_kyc.adapter:open_url"}
+ADAPTERS = {
+    "payments_core.kyc": "example = examples.custom_kyc.adapter:open_url",
+    "payments_core.banks": "example = examples.custom_bank.adapter:open_url",
+    "payments_core.screening": "example = examples.custom_screening.adapter:open_url",
+}
 PARTNER, TOKEN, PREFIX, LATER = "acme", "payments", "payments", "payments-later"
 READY_S = 120.0
+
+
+class NotStarted(Exception):
+    """A process refused to start; the end of its log."""
 
 
 class Provider:
@@ -70,6 +83,8 @@ class LiveDeployment:
         self.folder, self.kills = folder, Kills()
         self._stack = ExitStack()
         self.processes: Sequence[Process] = ()
+        self.proxies: list[Proxy] = []
+        """In front of each provider, and of our door for notices."""
 
     def __enter__(self) -> LiveDeployment:
         try:
@@ -93,20 +108,19 @@ class LiveDeployment:
         """Where the API is served."""
         return [f"http://127.0.0.1:{one.port}" for one in self.processes if one.port]
 
-    @property
-    def proxies(self) -> Sequence[Proxy]:
-        """In front of each provider, and of our door for notices."""
-        return (self._kyc, self._kms, self._notices, *self._nodes.values())
-
     def is_ready(self) -> bool:
-        """Whether every process is ready for its work."""
+        """Whether every process is ready for its work. Raises NotStarted for one that refuses."""
+        for process in self.processes:
+            if 1 in process.exits:
+                raise NotStarted(f"{process.name}: {process.log.read_text()[-2_000:]}")
         return all(process.is_ready for process in self.processes)
 
     def rotate_signer(self) -> None:
         """As an operator does: new keys, allowed by the admin; then every process starts again, one
         after the other."""
         self.hsm.create_token(TOKEN)
-        self.hsm.create_key(TOKEN, f"{LATER}/{self.environment_id}")
+        for name in (self.environment_id, ROUTER_KEY):
+            self.hsm.create_key(TOKEN, f"{LATER}/{name}")
         self._configure(self.hsm.signer_url(TOKEN, LATER), former=[self._signer])
         self._allow_operators()
         for process in self.processes:
@@ -123,22 +137,41 @@ class LiveDeployment:
             chain = TestChain(chain_id)
             called(chain.stop)
             self.chains = {**self.chains, chain_id: chain}
+        nodes = {id: chain.node for id, chain in self.chains.items()}
+        self.circle = Attesting(nodes)
+        called(self.circle.stop)
+        Cctp(nodes, self.circle)
+        for chain in self.chains.values():
+            chain.begin_blocks()
         self.kms = Kms("digests")
         called(self.kms.stop)
         self.hsm: SoftHsm = softhsm_or_skip(self.folder)
         self.kyc = Provider("kyc", "examples.custom_kyc.service")
         called(self.kyc.child.end)
+        self.bank = Provider("bank", "examples.custom_bank.service")
+        called(self.bank.child.end)
+        self.screening = Provider("screening", "examples.custom_screening.service")
+        called(self.screening.child.end)
         self._kyc = self._proxy("kyc", names_of_kyc, self.kyc.url)
+        self._screening = self._proxy("screening", names_of_screening, self.screening.url)
+        self._bank = self._proxy("bank", names_of_bank, self.bank.url)
         self._kms = self._proxy("kms", names_of_kms, self.kms.url)
         self._notices = self._proxy("notices", names_of_notices)
+        self._circle = self._proxy("circle", names_of_circle, self.circle.url)
         self._nodes = {
             id: self._proxy(f"node-{id}", names_of_rpc, one.url) for id, one in self.chains.items()
         }
-        self.kyc.order("webhooks", url=f"{self._notices.url}/providers/kyc/example")
+        for kind, provider in (
+            ("kyc", self.kyc),
+            ("bank", self.bank),
+            ("screening", self.screening),
+        ):
+            provider.order("webhooks", url=f"{self._notices.url}/providers/{kind}/example")
 
     def _proxy(self, provider: str, names: Any, target: str = "") -> Proxy:
         proxy = Proxy(provider, names, self.kills, target)
         self._stack.callback(proxy.stop)
+        self.proxies.append(proxy)
         return proxy
 
     def _install(self) -> None:
@@ -177,9 +210,10 @@ class LiveDeployment:
             "http": {"trusted_proxies": ["127.0.0.1"]},
             "worker": {"state_folder": self.folder},
             "providers.signer": {"url": signer, "former_urls": list(former)},
-            "providers.kyc": {
-                "url": "example+" + self._kyc.url.replace("://", "://example-key:example-secret@")
-            },
+            "providers.kyc": {"url": _adapter_url(self._kyc)},
+            "providers.bank": {"url": _adapter_url(self._bank)},
+            "providers.screening": {"url": _adapter_url(self._screening)},
+            "providers.router": {"url": f"cctp:{self._circle.url}"},
         }
         for chain_id, node in self._nodes.items():
             document[f"chains.{chain_id}"] = {
@@ -204,7 +238,8 @@ class LiveDeployment:
         self.credential = basic_authorization(self.app_id, key["secret"])
 
     def _give_keys(self) -> None:
-        self.kms.create_key(f"{PREFIX}/{self.environment_id}")
+        for name in (self.environment_id, ROUTER_KEY):
+            self.kms.create_key(f"{PREFIX}/{name}")
         self._allow_operators()
         self._build_service()
 
@@ -213,8 +248,14 @@ class LiveDeployment:
         found = admin(self.environ, "signers", "check")
         assert all(one["state"] == "sound" for one in found), found
         operator = next(one["address"] for one in found if one["signer"] == "current")
+        [router] = (
+            one["address"]
+            for one in admin(self.environ, "signers", "check", ROUTER_KEY)
+            if one["signer"] == "current"
+        )
         for chain in self.chains.values():
             chain.allow(self.environment_id, operator)
+            chain.give_coin(router)
 
     def _build_service(self) -> None:
         """The service by which the play reads the books."""
@@ -232,6 +273,10 @@ class LiveDeployment:
             proxy.processes = self.processes
         self._notices.processes = [one for one in self.processes if one.role == "serve"]
         wait_until(self.is_ready, READY_S, "all processes are ready")
+
+
+def _adapter_url(proxy: Proxy) -> str:
+    return "example+" + proxy.url.replace("://", "://example-key:example-secret@")
 
 
 def restart(process: Process) -> None:

@@ -9,10 +9,12 @@ import attrs
 
 from payments_core.accounts.verification.record import Verification
 from payments_core.chains.outbox.record import OutboundTransfer, Sender
-from payments_core.chains.port import AddressSpec
+from payments_core.chains.port import AddressKind, AddressSpec
 from payments_core.deposits.record import Deposit, DepositAddress
-from payments_core.payments.record import Payment
+from payments_core.onramps.record import BankTransaction
+from payments_core.payments.record import OFFRAMP_OWNER, Payment
 from payments_core.payments.refunds.record import Refund
+from payments_core.routers.cctp.records import CctpRoute
 from payments_core.storage.maintenance import scan_all
 from tests.going_live.chains import Transfer
 from tests.going_live.customers import Customer, Stage
@@ -24,15 +26,17 @@ Place = tuple[int, str]
 
 @attrs.frozen(kw_only=True)
 class Evidence:
-    """All that is known. `cases` are those of the KYC provider, `transfers` those of the chains;
-    `tokens` is what the chains say that each address of ours has, and `sent` how many transactions
-    each operator has in a chain."""
+    """All that is known. `cases` are those of the KYC provider, `bank` are the bank's rows by their
+    kind and key, and `transfers` are those of the chains; `tokens` is what the chains say that each
+    address of ours has, and `sent` how many transactions each operator has in a chain."""
 
     customers: Sequence[Customer]
     merchant_id: str
     found: Found
     verifications: Sequence[Verification]
+    routes: Sequence[CctpRoute]
     cases: Sequence[Mapping[str, Any]]
+    bank: Mapping[str, Mapping[str, Mapping[str, Any]]]
     transfers: Sequence[Transfer]
     tokens: Mapping[Place, int]
     sent: Mapping[str, int]
@@ -54,6 +58,11 @@ class Evidence:
         return list(self.found.all(Deposit).values())
 
     @property
+    def bank_transactions(self) -> Sequence[BankTransaction]:
+        """What the books say of transfers to on-ramps."""
+        return list(self.found.all(BankTransaction).values())
+
+    @property
     def outgoing(self) -> Sequence[OutboundTransfer]:
         """What the books say was sent."""
         return list(self.found.all(OutboundTransfer).values())
@@ -61,6 +70,15 @@ class Evidence:
     def vault(self, account_id: str) -> str:
         """The address of an account's vaults, on every chain."""
         return self.found.derive(AddressSpec(self.found.environment_id, "vault", account_id))
+
+    @property
+    def offramp(self) -> str:
+        """The address that has the tokens of payouts, on every chain."""
+        return self.escrow(OFFRAMP_OWNER)
+
+    def escrow(self, owner_id: str) -> str:
+        """The address of an escrow."""
+        return self.found.derive(AddressSpec(self.found.environment_id, "escrow", owner_id))
 
     def came(self, place: Place) -> int:
         """What was transferred to an address."""
@@ -74,25 +92,29 @@ class Evidence:
 def gather(stage: Stage) -> Evidence:
     """What there is now."""
     live = stage.live
-    found = Found(live.service, live.environment_id)
+    found, storage = Found(live.service, live.environment_id), live.service.parts.ports.storage
+    routes = [one.record for one in scan_all(storage, CctpRoute)]
     transfers = [one for chain in live.chains.values() for one in chain.read_transfers()]
     accounts = [*(one.account_id for one in stage.customers), stage.merchant_id]
-    spec = [AddressSpec(live.environment_id, "vault", id) for id in accounts if id]
+    owners: list[tuple[AddressKind, str]] = [("vault", id) for id in accounts if id]
+    owners += [("escrow", OFFRAMP_OWNER), *(("escrow", id) for id in found.all(BankTransaction))]
+    spec = [AddressSpec(live.environment_id, kind, id) for kind, id in owners]
     ours = [
         *map(found.derive, spec),
         *(str(payment.escrow_address) for payment in found.all(Payment).values()
           if payment.escrow_address),
         *(address.address for address in found.all(DepositAddress).values()),
+        *(route.address for route in routes),
     ]  # fmt: skip
     senders = found.all(Sender).values()
     return Evidence(
         customers=list(stage.customers),
         merchant_id=stage.merchant_id,
         found=found,
-        verifications=[
-            one.record for one in scan_all(live.service.parts.ports.storage, Verification)
-        ],
+        verifications=[one.record for one in scan_all(storage, Verification)],
+        routes=routes,
         cases=live.kyc.read()["cases"],
+        bank=live.bank.read(),
         transfers=transfers,
         tokens={
             (id, address): chain.count_tokens(address)

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
+from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.accounts.verification.record import Verification
+from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.deposits.record import DepositAddress
 from payments_core.maintenance.parked_jobs import is_parked
 from payments_core.payments.receipts.record import Receipt
 from payments_core.storage.jobs import Job
-from tests.going_live.customers import DEPOSIT, UNIT
+from tests.going_live.banking import ATOMS_OF_A_CENT
+from tests.going_live.customers import BLOCKED, DEPOSIT, UNIT
 from tests.going_live.evidence import Evidence
 from tests.outages.laws import OF_COMMITS
 from tests.service.model.index import Index
@@ -94,15 +97,21 @@ def each_payment_is_paid_once(evidence: Evidence) -> Wrong:
         id: amount * UNIT
         for customer in evidence.customers
         for id, amount in (
-            (customer.payment_id, customer.paid), (customer.send_id, customer.sent)
+            (customer.payment_id, customer.paid),
+            (customer.routed_id, customer.routed),
+            (customer.send_id, customer.sent),
+            (customer.payout_id, customer.paid_out),
+            (customer.stopped_id, 0),
         )
         if id
     }  # fmt: skip
-    refunded = {c.payment_id for c in evidence.customers if "refund" in c.passed}
+    ends = {c.payment_id: "partially_refunded" for c in evidence.customers if "refund" in c.passed}
+    ends |= {c.payout_id: "refunded" for c in evidence.customers if "return" in c.passed}
+    ends |= {c.stopped_id: "action_required" for c in evidence.customers}
     if wanted.keys() != found.keys():
         yield f"asked for and not there, or the other way: {wanted.keys() ^ found.keys()}"
     for id, payment in found.items():
-        if payment.status != ("partially_refunded" if id in refunded else "succeeded"):
+        if payment.status != ends.get(id, "succeeded"):
             yield f"{id} is {payment.status}"
         if payment.escrow_address is not None and id in wanted:
             went = evidence.went((payment.chain_id, payment.escrow_address))
@@ -126,32 +135,114 @@ def each_wallet_is_paid_once(evidence: Evidence) -> Wrong:
 
 
 def each_vault_has_what_it_should(evidence: Evidence) -> Wrong:
-    """By what the steps say, and by nothing else."""
+    """By what the steps say, and by nothing else; and so has the off-ramp address."""
     wanted: Counter[tuple[int, str]] = Counter()
     for customer in evidence.customers:
         vault = customer.chain_id, evidence.vault(customer.account_id)
         merchant = customer.chain_id, evidence.vault(evidence.merchant_id)
+        offramp = customer.chain_id, evidence.offramp
+        done = customer.passed
+        paid_out = customer.paid_out * (("payout" in done) - ("return" in done))
         wanted[vault] += UNIT * (
-            DEPOSIT * ("deposit" in customer.passed)
-            - customer.paid * ("payment" in customer.passed)
-            - customer.sent * ("send" in customer.passed)
+            DEPOSIT * ("deposit" in done)
+            - customer.paid * ("payment" in done)
+            - customer.sent * ("send" in done)
+            + customer.bought * ("on-ramp" in done)
+            - paid_out
         )
         wanted[merchant] += UNIT * (
-            customer.paid * ("payment" in customer.passed)
-            - customer.refunded * ("refund" in customer.passed)
+            customer.paid * ("payment" in done)
+            - customer.refunded * ("refund" in done)
+            + customer.routed * ("route" in done)
         )
+        wanted[offramp] += UNIT * paid_out
     for place, amount in wanted.items():
         if evidence.tokens[place] != amount:
             yield f"{place} has {evidence.tokens[place]}, and should have {amount}"
 
 
 def no_money_is_left_on_the_way(evidence: Evidence) -> Wrong:
-    """No escrow and no deposit address has tokens."""
-    escrows = {payment.escrow_address for payment in evidence.payments}
+    """No escrow, no route and no deposit address has tokens."""
+    escrows = {payment.escrow_address for payment in evidence.payments} - {evidence.offramp}
+    escrows |= {evidence.escrow(one.id) for one in evidence.bank_transactions}
+    escrows |= {route.address for route in evidence.routes}
     deposits = {one.address for one in evidence.found.all(DepositAddress).values()}
     for place, amount in evidence.tokens.items():
         if amount and place[1] in escrows | deposits:
             yield f"{place} still has {amount}"
+
+
+def each_route_is_delivered_once(evidence: Evidence) -> Wrong:
+    """What came to a route was burned there, and new tokens came to the escrow once."""
+    for route in evidence.routes:
+        place = route.source_chain_id, route.address
+        if not evidence.came(place) == evidence.went(place) == route.terms.amount:
+            yield f"{route.id} got {evidence.came(place)}, and burned {evidence.went(place)}"
+        minted = [
+            t.amount_atomic
+            for t in evidence.transfers
+            if t.sender == ZERO_ADDRESS and t.recipient == route.terms.recipient
+        ]
+        if minted != [route.terms.amount]:
+            yield f"{route.id} delivered {minted}"
+    wanted = sum("route" in customer.passed for customer in evidence.customers)
+    if len(evidence.routes) != wanted:
+        yield f"{len(evidence.routes)} routes, and {wanted} were wanted"
+
+
+def the_bank_has_each_request_once(evidence: Evidence) -> Wrong:
+    """Two capabilities, one bank account and one number for each customer, and no other."""
+    for kind, step, number in (
+        ("capabilities", "bank", 2), ("recipients", "recipient", 1), ("numbers", "number", 1)
+    ):  # fmt: skip
+        wanted = number * sum(step in customer.passed for customer in evidence.customers)
+        if len(evidence.bank[kind]) != wanted:
+            yield f"the bank has {len(evidence.bank[kind])} {kind}, and {wanted} were asked for"
+
+
+def each_bank_transfer_is_credited_once(evidence: Evidence) -> Wrong:
+    """Each transfer that the bank has received was delivered once, to an escrow of its own, and is
+    one settled transaction of its amount."""
+    received = evidence.bank["transfers"]
+    delivered = Counter(row["transfer"] for row in evidence.bank["deliveries"].values())
+    booked = Counter(one.incoming_id for one in evidence.bank_transactions)
+    if not Counter(received.keys()) == delivered == booked:
+        yield f"{len(received)} came, {delivered} were delivered, and {booked} are booked"
+    for one in evidence.bank_transactions:
+        cents = received.get(one.incoming_id, {}).get("cents")
+        place = one.destination.asset.chain_id, evidence.escrow(one.id)
+        came = evidence.came(place)
+        if one.status != "settled" or one.amount_cents != cents:
+            yield f"{one.id} is {one.status} with {one.amount_cents} of {cents}"
+        if not came == evidence.went(place) == ATOMS_OF_A_CENT * one.amount_cents:
+            yield f"{one.id} got {came}, and credited {evidence.went(place)}"
+
+
+def each_payout_is_paid_once(evidence: Evidence) -> Wrong:
+    """The bank has one payout for each that was asked for, of its amount, in its state."""
+    rows = evidence.bank["payouts"]
+    wanted = [one for one in evidence.customers if "payout" in one.passed]
+    if len(rows) != len(wanted):
+        yield f"the bank paid {len(rows)} times, and was to pay {len(wanted)} times"
+    for customer in wanted:
+        found = [row for key, row in rows.items() if customer.payout_id in key]
+        state = "returned" if "return" in customer.passed else "settled"
+        if [(row["cents"], row["state"]) for row in found] != [(100 * customer.paid_out, state)]:
+            yield f"the bank has {found} of {customer.name}"
+
+
+def a_blocked_address_gets_nothing(evidence: Evidence) -> Wrong:
+    """What screening blocks is not paid, and nothing is reserved for it any more."""
+    for transfer in evidence.transfers:
+        if transfer.recipient == BLOCKED:
+            yield f"{BLOCKED} was paid by {transfer.hash}"
+    stopped = {one.stopped_id for one in evidence.customers if one.stopped_id}
+    for payment in evidence.payments:
+        if ("blocked" in payment.labels) != (payment.id in stopped):
+            yield f"{payment.id} has the labels {payment.labels}"
+    for balance in evidence.found.all(VaultBalance).values():
+        if balance.reserved_atomic:
+            yield f"{balance.id} still reserves {balance.reserved_atomic}"
 
 
 def each_purpose_has_one_transfer(evidence: Evidence) -> Wrong:
@@ -200,6 +291,11 @@ LAWS: tuple[Law, ...] = (
     each_wallet_is_paid_once,
     each_vault_has_what_it_should,
     no_money_is_left_on_the_way,
+    each_route_is_delivered_once,
+    the_bank_has_each_request_once,
+    each_bank_transfer_is_credited_once,
+    each_payout_is_paid_once,
+    a_blocked_address_gets_nothing,
     each_purpose_has_one_transfer,
     the_chains_have_what_was_stored,
     the_books_agree,

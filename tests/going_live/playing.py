@@ -13,7 +13,7 @@ import attrs
 from tests.going_live.customers import Customer, Stage
 from tests.going_live.deployment import wait_until
 from tests.going_live.kills import MOMENTS, Call, Kill, Moment
-from tests.going_live.steps import OF_THE_CHAIN, Rotation, Step
+from tests.going_live.steps import NODE, OTHER_NODE, Rotation, Step
 
 CALLED_S = 90.0
 """A call that is to die comes within this time, a restart of both processes included."""
@@ -81,8 +81,10 @@ def _pass(stage: Stage, step: Step, customer: Customer) -> Passage:
 
 def _kills(stage: Stage, customer: Customer, call: Call) -> list[Kill]:
     """Both moments of a call, in an order of the seed if there is a choice."""
-    if call.provider == OF_THE_CHAIN:
-        call = attrs.evolve(call, provider=f"{OF_THE_CHAIN}-{customer.chain_id}")
+    nodes = {NODE: stage.chain_of, OTHER_NODE: stage.other_chain_of}
+    if call.provider in nodes:
+        node = f"{NODE}-{nodes[call.provider](customer).chain_id}"
+        call = attrs.evolve(call, provider=node)
     moments: list[Moment] = list(MOMENTS)
     if call.repeated:
         stage.chance.shuffle(moments)

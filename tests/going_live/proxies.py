@@ -143,6 +143,21 @@ def names_of_kyc(method: str, path: str, headers: Mapping[str, str], body: bytes
     return {{"POST": "start", "GET": "look"}[method]} if kind == "cases" else set()
 
 
+def names_of_circle(method: str, path: str, headers: Mapping[str, str], body: bytes) -> set[str]:
+    """`attest`, whether a burn is signed."""
+    return {"attest"} if method == "GET" else set()
+
+
+def names_of_screening(method: str, path: str, headers: Mapping[str, str], body: bytes) -> set[str]:
+    """`screen`, each call."""
+    return {"screen"}
+
+
+def names_of_bank(method: str, path: str, headers: Mapping[str, str], body: bytes) -> set[str]:
+    """The method and the kind, such as `PUT payouts`."""
+    return {f"{method} {urlsplit(path).path.strip('/').partition('/')[0]}"}
+
+
 def names_of_notices(method: str, path: str, headers: Mapping[str, str], body: bytes) -> set[str]:
-    """`notice`, of any provider to our door."""
-    return {"notice"}
+    """The kind of the provider: `/providers/{kind}/{name}`."""
+    return {path.split("/")[2]}

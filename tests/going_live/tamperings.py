@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 import attrs
 
 from payments_core.deposits.record import Deposit
+from payments_core.onramps.record import BankTransaction
 from payments_core.payments.journal.record import JournalEntry
 from payments_core.storage.records import Record
 from tests.going_live import laws
 from tests.going_live.chains import Transfer
+from tests.going_live.customers import BLOCKED
 from tests.going_live.evidence import Evidence, Place
 from tests.service.model.mirror import Mirror
 
@@ -34,6 +36,21 @@ def _cases(change: Callable[[list[Any]], Sequence[Mapping[str, Any]]]) -> Alter:
     return lambda evidence: attrs.evolve(
         evidence, cases=change([_first(evidence.cases), *evidence.cases[1:]])
     )
+
+
+def _bank(kind: str, change: Callable[[dict[str, Any], str], object]) -> Alter:
+    """The bank's rows of a kind are others: `change` gets them, and the first key."""
+
+    def alter(evidence: Evidence) -> Evidence:
+        rows = dict(evidence.bank[kind])
+        change(rows, _first(sorted(rows)))
+        return attrs.evolve(evidence, bank={**evidence.bank, kind: rows})
+
+    return alter
+
+
+def _twice(rows: dict[str, Any], key: str) -> None:
+    rows[f"{key}/2"] = rows[key]
 
 
 def _first(found: Sequence[T]) -> T:
@@ -113,6 +130,12 @@ def _without(kind: type[Record]) -> Alter:
     return alter
 
 
+def _paid_to_blocked(evidence: Evidence) -> Evidence:
+    _first([one for one in evidence.customers if one.stopped_id])
+    paid = attrs.evolve(_first(evidence.transfers), recipient=BLOCKED)
+    return attrs.evolve(evidence, transfers=[*evidence.transfers, paid])
+
+
 def _sent_more(evidence: Evidence) -> Evidence:
     sender = _first(sorted(evidence.sent))
     return attrs.evolve(evidence, sent={**evidence.sent, sender: evidence.sent[sender] + 1})
@@ -158,6 +181,49 @@ TAMPERINGS: tuple[Tampering, ...] = (
         "a Payment that was never funded",
         _lost(_escrows),
         laws.what_a_payment_received_was_released_or_refunded,
+    ),
+    Tampering(
+        "a route that delivered twice",
+        _again(lambda evidence: [one.terms.recipient for one in evidence.routes]),
+        laws.each_route_is_delivered_once,
+    ),
+    Tampering(
+        "a route that never delivered",
+        _lost(lambda evidence: [one.terms.recipient for one in evidence.routes]),
+        laws.each_route_is_delivered_once,
+    ),
+    Tampering(
+        "a number that nobody asked for",
+        _bank("numbers", _twice),
+        laws.the_bank_has_each_request_once,
+    ),
+    Tampering(
+        "a payout that was paid twice", _bank("payouts", _twice), laws.each_payout_is_paid_once
+    ),
+    Tampering(
+        "a payout of another amount",
+        _bank("payouts", lambda rows, key: rows.update({key: {**rows[key], "cents": 1}})),
+        laws.each_payout_is_paid_once,
+    ),
+    Tampering(
+        "dollars that were delivered twice",
+        _bank("deliveries", _twice),
+        laws.each_bank_transfer_is_credited_once,
+    ),
+    Tampering(
+        "dollars that the bank never got",
+        _bank("transfers", lambda rows, key: rows.pop(key)),
+        laws.each_bank_transfer_is_credited_once,
+    ),
+    Tampering(
+        "dollars that are not in the books",
+        _without(BankTransaction),
+        laws.each_bank_transfer_is_credited_once,
+    ),
+    Tampering(
+        "a blocked address that was paid",
+        _paid_to_blocked,
+        laws.a_blocked_address_gets_nothing,
     ),
     Tampering(
         "a refund that was paid twice",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from payments_core.accounts.bank_accounts.record import BankAccount
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Vault, VaultBalance
 from payments_core.chains.outbox.record import OutboundTransfer, Sender
@@ -24,6 +25,7 @@ from payments_core.clock import SECOND
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
+from payments_core.onramps.record import BankTransaction, FundingEntry, OnrampAccount
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.options.record import PaymentOption
@@ -43,7 +45,7 @@ from tests.service.model.onchain import ChainIndex
 KINDS: tuple[type[Record], ...] = (
     Account, ClientSession, Vault, VaultBalance, DepositAddress, Deposit, Payment, PaymentOption,
     FundingOperation, Receipt, JournalEntry, Refund, OutboundTransfer, Sender, Event,
-    Delivery, Endpoint,
+    Delivery, Endpoint, BankAccount, BankTransaction, FundingEntry, OnrampAccount,
     StoredResponse, Job, SimulatedTransaction, SimulatedBalance, SimulatedSender,
 )  # fmt: skip
 LIVE: Mapping[type[Record], tuple[str, ...]] = {
