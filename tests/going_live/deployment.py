@@ -244,18 +244,15 @@ class LiveDeployment:
         self._build_service()
 
     def _allow_operators(self) -> None:
-        """The current operator, as `payments admin signers check` names it."""
+        """The current keys, as `payments admin signers check` names them."""
         found = admin(self.environ, "signers", "check")
         assert all(one["state"] == "sound" for one in found), found
-        operator = next(one["address"] for one in found if one["signer"] == "current")
-        [router] = (
-            one["address"]
-            for one in admin(self.environ, "signers", "check", ROUTER_KEY)
-            if one["signer"] == "current"
-        )
+        current = {
+            one["environmentId"]: one["address"] for one in found if one["signer"] == "current"
+        }
         for chain in self.chains.values():
-            chain.allow(self.environment_id, operator)
-            chain.give_coin(router)
+            chain.allow(self.environment_id, current[self.environment_id])
+            chain.give_coin(current[ROUTER_KEY])
 
     def _build_service(self) -> None:
         """The service by which the play reads the books."""
