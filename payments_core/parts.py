@@ -185,7 +185,7 @@ class Parts:
         self.vault_options: Final = VaultOptions(ports)
         """Ways to fund a Payment from the payer's vault."""
         makers = _make_offer_makers(ports, providers, destinations)
-        offers = Offers(ports, makers, remote_calls, destinations.find_own)
+        offers = Offers(ports, makers, remote_calls, destinations.find_own, screener)
         self.public_options: Final = PublicOptions(ports, chains, offers)
         """Ways to fund a Payment without an account, and the payer's choice among them."""
         self.funding: Final = Funding(ports, self.vaults)

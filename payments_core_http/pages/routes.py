@@ -213,7 +213,7 @@ ROUTES: tuple[Row, ...] = (
             errors.PaymentExpired, errors.CapabilityNotActive, errors.OptionLocked,
             errors.OptionExpired, errors.OptionSuperseded, errors.PaymentOptionLimitReached,
             errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,
-            errors.DependencyFailed,
+            errors.ScreeningRefused, errors.DependencyFailed,
         ),
         summary="Ask a router or an on-ramp for an offer.",
     ),

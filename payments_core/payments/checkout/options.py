@@ -144,7 +144,7 @@ class PublicOptions:
 
         Raises InsufficientPermissions for a vault, NotFound, UnsupportedChain, UnsupportedAsset,
         ValidationFailed, PaymentExpired, CapabilityNotActive, OptionLocked, InvalidState,
-        DestinationNotAllowed, PaymentOptionLimitReached, DependencyFailed.
+        DestinationNotAllowed, ScreeningRefused, PaymentOptionLimitReached, DependencyFailed.
         """
         authority.require_payment(payment_id)
         if METHODS[method].created_by == "account":

@@ -48,6 +48,7 @@ from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.paying.selection import require_no_pending_funds
 from payments_core.payments.paying.vault_options import require_same_asset
 from payments_core.payments.record import Payment
+from payments_core.screening.asking import Screener
 from payments_core.storage.damaged_records import lock_readable
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Snapshot, Transaction
@@ -87,7 +88,12 @@ class Offers:
     """Options whose offers a provider makes."""
 
     def __init__(
-        self, ports: Ports, makers: OfferMakers, calls: RemoteCalls, find_own: FindOwn
+        self,
+        ports: Ports,
+        makers: OfferMakers,
+        calls: RemoteCalls,
+        find_own: FindOwn,
+        screener: Screener,
     ) -> None:
         self._storage = ports.storage
         self._networks = ports.networks
@@ -96,6 +102,7 @@ class Offers:
         self._makers = makers
         self._calls = calls
         self._find_own = find_own
+        self._screener = screener
         self._sources: dict[
             tuple[PaymentMethod, str, Asset], tuple[Instant, tuple[Asset, ...] | None]
         ] = {}
@@ -244,7 +251,7 @@ class Offers:
 
     def _read_terms(self, authority: Authority, payment: Payment, wanted: WantedOffer) -> _Terms:
         """What is asked for. Raises ValidationFailed, UnsupportedChain, UnsupportedAsset,
-        DestinationNotAllowed, DependencyFailed."""
+        DestinationNotAllowed, ScreeningRefused, DependencyFailed."""
         if wanted.payer_address is not None:
             raise ValidationFailed.at("payer_address", f"is not for the method {wanted.method}")
         if wanted.method != "routing":
@@ -271,6 +278,7 @@ class Offers:
             raise DependencyFailed(self._makers[wanted.method].dependency)
         if source.id not in {asset.id for asset in sources}:
             raise UnsupportedAsset(source.chain_id, source.symbol)
+        self._screener.require_linkable(authority.mode, authority.partition, refund_address)
         return _Terms(wanted.method, source, refund_address)
 
     def _job(self, authority: Authority, offer: Offer, due_at: Instant) -> Job:

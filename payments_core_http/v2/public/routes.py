@@ -41,7 +41,7 @@ CHECKOUT = (
             *_ACTION_ERRORS, errors.InsufficientPermissions, errors.OptionLocked,
             errors.PaymentOptionLimitReached, errors.CapabilityNotActive,
             errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,
-            errors.DependencyFailed,
+            errors.ScreeningRefused, errors.DependencyFailed,
         ),
         response=PublicPaymentOption,
         operation="createPublicOption",

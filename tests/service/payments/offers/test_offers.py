@@ -15,6 +15,7 @@ from payments_core.errors import (
     OptionLocked,
     PaymentExpired,
     PaymentOptionLimitReached,
+    ScreeningRefused,
     UnsupportedAsset,
     UnsupportedChain,
     ValidationFailed,
@@ -120,6 +121,18 @@ def test_a_return_never_goes_to_an_address_of_ours(memory_world: World) -> None:
     shopper = Shopper(memory_world)
     with pytest.raises(DestinationNotAllowed):
         shopper.routed(refund_address=shopper.paid().escrow_address)
+
+
+@pytest.mark.parametrize("ending", ["b10c", "4e71"])
+def test_a_return_goes_only_where_screening_lets_it_go(memory_world: World, ending: str) -> None:
+    shopper = Shopper(memory_world)
+    with pytest.raises(ScreeningRefused):
+        shopper.routed(refund_address="0x" + "1" * 36 + ending)
+    assert shopper.paid().option_ids == ()
+    fail(memory_world, "screening", "screen")
+    with pytest.raises(DependencyFailed, match="screening"):
+        shopper.routed()
+    assert shopper.routed().option.status == "pending"
 
 
 @pytest.mark.parametrize("method", ["direct", "hosted_onramp"])
