@@ -149,19 +149,28 @@ def sent_gas(cctp: Cctp, number: int) -> list[int]:
     return found
 
 
-def lines() -> Iterator[str]:
+def lines(cctp: Cctp) -> Iterator[str]:
     """The rows of both tables."""
     for rows in (request_lines, gas_lines):
-        with two_chains() as nodes, tempfile.TemporaryDirectory() as folder:
-            attesting = Attesting(nodes)
+        before = {number: node.ask("evm_snapshot") for number, node in cctp.nodes.items()}
+        with tempfile.TemporaryDirectory() as folder:
             storage = open_storage(Path(folder))
-            try:
-                yield from rows(Cctp(nodes, attesting), storage)
-            finally:
-                storage.close()
-                attesting.stop()
+            yield from rows(cctp, storage)
+            storage.close()
+        for number, node in cctp.nodes.items():
+            assert node.ask("evm_revert", before[number])
+
+
+def main() -> None:
+    """Print the rows, measured on new nodes."""
+    with two_chains() as nodes:
+        attesting = Attesting(nodes)
+        try:
+            for line in lines(Cctp(nodes, attesting)):
+                print(line)
+        finally:
+            attesting.stop()
 
 
 if __name__ == "__main__":
-    for line in lines():
-        print(line)
+    main()

@@ -1,11 +1,11 @@
 """Processes of the router for test_kills, which kill themselves between any two calls of its ports.
 
-Usage: python -m tests.routers.cctp.kill_victim FOLDER SOURCE_URL DESTINATION_URL SERVICE_URL
+Usage: python -m tests.routers.cctp.kill_victim SOURCE_URL DESTINATION_URL SERVICE_URL
 
-Each line of the standard input is a life: `POINT KEY PAYMENT`. The process forks, and the child
-looks at the order, while blocks come, until it is delivered; before its POINT-th call of a port it
-kills itself (SIGKILL), and 0 is never. The answer is a line: `killed NAME`, the call before which
-it was, or `lived CALLS`. This process has no threads, so that a fork of it is whole.
+Each line of the standard input is a life: `POINT KEY PAYMENT FOLDER`. The process forks, and the
+child looks at the order, while blocks come, until it is delivered; before its POINT-th call of a
+port it kills itself (SIGKILL), and 0 is never. The answer is a line: `killed NAME`, the call before
+which it was, or `lived CALLS`. This process has no threads, so that a fork of it is whole.
 """
 
 from __future__ import annotations
@@ -72,19 +72,19 @@ class Counted:
         return counted
 
 
-def live(folder: Path, urls: dict[int, str], service: str, line: str, out: int) -> None:
+def live(urls: dict[int, str], service: str, line: str, out: int) -> None:
     """One life of the router, which looks at one order."""
 
     def report(text: str) -> None:
         os.write(out, f"{text}\n".encode())
 
-    point, key, payment = line.split()
+    point, key, payment, folder = line.split(maxsplit=3)
     fate = Fate(int(point), report)
     chains = {number: Counted(open_chain(number, url), fate) for number, url in urls.items()}
     router = CctpRouter(
         Counted(AttestationService(service), fate),
         chains,
-        Counted(SqliteStorage(folder / "data.db", RECORD_TYPES), fate),
+        Counted(SqliteStorage(Path(folder.strip()) / "data.db", RECORD_TYPES), fate),
         clock=FixedClock(),
     )
     nodes = [Node(url) for url in urls.values()]
@@ -108,7 +108,7 @@ def live(folder: Path, urls: dict[int, str], service: str, line: str, out: int) 
 
 def main() -> None:
     """Live as often as is asked."""
-    folder, source, destination, service = sys.argv[1:]
+    source, destination, service = sys.argv[1:]
     urls = {SOURCE: source, DESTINATION: destination}
     SIGNER.sign(KEY_NAME, bytes(32))  # what is only loaded at its first use, before the forks
     for contracts in (forwarders().address, forwarders().implementation):
@@ -117,7 +117,7 @@ def main() -> None:
         child = os.fork()
         if not child:
             try:
-                live(Path(folder), urls, service, line, sys.stdout.fileno())
+                live(urls, service, line, sys.stdout.fileno())
             finally:
                 os._exit(0)
         os.waitpid(child, 0)

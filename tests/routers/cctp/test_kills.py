@@ -28,23 +28,23 @@ SEED = int(os.environ.get("PAYMENTS_KILL_SEED", "1"))
 
 
 class Victims:
-    """Processes of the router over one storage."""
+    """Processes of the router, one after the other."""
 
-    def __init__(self, cctp: Cctp, folder: Path) -> None:
+    def __init__(self, cctp: Cctp) -> None:
         urls = [cctp.nodes[SOURCE].url, cctp.nodes[DESTINATION].url, cctp.attesting.url]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.routers.cctp.kill_victim", str(folder), *urls],
+            [sys.executable, "-m", "tests.routers.cctp.kill_victim", *urls],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
         )
 
-    def live(self, point: int, key: str, payment: str) -> str:
-        """Let one live; how it ended."""
+    def live(self, point: int, one: Order) -> str:
+        """Let one look at an order; how it ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{point} {key} {payment}\n")
+        self._process.stdin.write(f"{point} {one.key} {one.payment} {one.folder}\n")
         self._process.stdin.flush()
         return self._process.stdout.readline().strip()
 
@@ -57,20 +57,25 @@ class Victims:
         self._process.wait(10)
 
 
-@pytest.fixture
-def victims(cctp: Cctp, books: Storage, tmp_path: Path) -> Iterator[list[Victims]]:
-    del books  # its tables are there
-    made = [Victims(cctp, tmp_path) for _ in range(2)]
+@pytest.fixture(scope="session")
+def victim(all_cctp: Cctp) -> Iterator[Victims]:
+    made = Victims(all_cctp)
     yield made
-    for one in made:
-        one.stop()
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def another_victim(all_cctp: Cctp) -> Iterator[Victims]:
+    made = Victims(all_cctp)
+    yield made
+    made.stop()
 
 
 class Order:
-    """An order that is paid, to a recipient of its own."""
+    """An order that is paid, to a recipient of its own; its books are in the folder."""
 
-    def __init__(self, cctp: Cctp, books: Storage, kind: str, number: int) -> None:
-        self.cctp = cctp
+    def __init__(self, cctp: Cctp, books: Storage, folder: Path, kind: str, number: int) -> None:
+        self.cctp, self.folder = cctp, folder
         self.key = f"{kind}_{number}"
         self.recipient = f"0x{number + 1:040x}"
         router = cctp.open_router(books, FixedClock())
@@ -101,19 +106,19 @@ class Order:
 
 @pytest.mark.parametrize("kind", ["offer", "send"])
 def test_a_kill_at_any_step_ends_with_one_mint(
-    cctp: Cctp, books: Storage, victims: list[Victims], kind: str
+    cctp: Cctp, books: Storage, tmp_path: Path, victim: Victims, kind: str
 ) -> None:
     killed: set[str] = set()
     # Both kinds take the same steps, and offers are killed at each of them in every run.
     for point in range(1, 100, 1 if kind == "offer" or KILLS else 3):
-        one = Order(cctp, books, kind, point)
-        ended = victims[0].live(point, one.key, one.payment)
+        one = Order(cctp, books, tmp_path, kind, point)
+        ended = victim.live(point, one)
         if not ended.startswith("killed"):
             assert ended.startswith("lived")
             one.require_one_mint()
             break
         killed.add(ended.removeprefix("killed "))
-        assert victims[0].live(0, one.key, one.payment).startswith("lived")
+        assert victim.live(0, one).startswith("lived")
         one.require_one_mint()
     assert point > 12
     calls = {"transact", "prepare_call", "broadcast", "find_messages", "find_logs"}
@@ -123,31 +128,31 @@ def test_a_kill_at_any_step_ends_with_one_mint(
 @pytest.mark.skipif(not KILLS, reason="only `make cctp-kills`")
 @pytest.mark.timeout(0)
 def test_kills_at_random_end_with_one_mint(
-    cctp: Cctp, books: Storage, victims: list[Victims]
+    cctp: Cctp, books: Storage, tmp_path: Path, victim: Victims, another_victim: Victims
 ) -> None:
     """Two processes look at one order at once, and each is killed again and again."""
     chance, kills, number = random.Random(SEED), 0, 0
     while kills < KILLS:
         number += 1
-        one = Order(cctp, books, chance.choice(("offer", "send")), number)
+        one = Order(cctp, books, tmp_path, chance.choice(("offer", "send")), number)
         deaths: list[str] = []
 
-        def haunt(victim: Victims, points: list[int], one: Order, deaths: list[str]) -> None:
+        def haunt(haunted: Victims, points: list[int], one: Order, deaths: list[str]) -> None:
             for point in points:
-                deaths.append(victim.live(point, one.key, one.payment))
+                deaths.append(haunted.live(point, one))
 
         threads = [
             threading.Thread(
                 target=haunt,
-                args=(victim, [chance.randint(1, 12) for _ in range(3)], one, deaths),
+                args=(haunted, [chance.randint(1, 12) for _ in range(3)], one, deaths),
             )
-            for victim in victims
+            for haunted in (victim, another_victim)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         kills += sum(death.startswith("killed") for death in deaths)
-        assert victims[0].live(0, one.key, one.payment).startswith("lived")
+        assert victim.live(0, one).startswith("lived")
         one.require_one_mint()
     print(f"{kills} kills, {number} orders, each with one mint; seed {SEED}")
