@@ -188,7 +188,7 @@ if TYPE_CHECKING:
     from payments_core.webhooks.destinations import RefusedPrefix
     from payments_core.webhooks.dispatch.replay import Recovery
     from payments_core.webhooks.endpoint_fields import EndpointChanges
-    from payments_core.webhooks.record import Delivery, Endpoint, OlderSecret
+    from payments_core.webhooks.record import Delivery, Endpoint, FailedAttempt, OlderSecret
     from payments_core.webhooks.settings import WebhookSettings
 
 __version__ = "0.1.0"
@@ -221,7 +221,7 @@ __all__ = [
     "Refund", "Payout",
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
-    "Delivery", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
+    "Delivery", "FailedAttempt", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
     "OperatorSession", "BegunSession",
     "ClientSession", "CreatedSession", "ExchangedSession",
     # Errors
@@ -337,7 +337,7 @@ _MODULES = {
     "payments_core.contracts.versions": "Contract Versions",
     "payments_core.webhooks.destinations": "RefusedPrefix",
     "payments_core.webhooks.endpoint_fields": "EndpointChanges",
-    "payments_core.webhooks.record": "Delivery Endpoint OlderSecret",
+    "payments_core.webhooks.record": "Delivery Endpoint FailedAttempt OlderSecret",
     "payments_core.webhooks.dispatch.replay": "Recovery",
     "payments_core.webhooks.settings": "WebhookSettings",
 }

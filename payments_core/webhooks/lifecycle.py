@@ -23,6 +23,7 @@ from payments_core.webhooks.record import (
     DeliveryStatus,
     Endpoint,
     EndpointStatus,
+    FailedAttempt,
     OlderSecret,
     delivery_id,
 )
@@ -137,6 +138,13 @@ _STATUSES: dict[str, DeliveryStatus] = {
 }
 _RETRYABLE = frozenset({408, 425, 429})
 _FINAL_TRIGGERS = {"delivered": "deliver", "refused": "refuse"}
+
+
+FAILED_ATTEMPTS_KEPT = 20
+"""A delivery keeps so many failed attempts: those of two rounds of ten."""
+
+ANSWER_CHARACTERS = 400
+"""The length to which the answer of a failed attempt is kept; the last answer is kept in full."""
 
 
 @attrs.frozen
@@ -326,11 +334,25 @@ def decide_attempt(
         changes["failure"] = explain_attempt(trigger, attempt.status, attempt.failure)
     if trigger == "deliver":
         changes["delivered_at_ms"] = now
+    else:
+        changes["failed_attempts"] = _add_failed(delivery, trigger, attempt, now)
     if trigger == "fail":
         wait_ms = retry_delay_ms(attempts, attempt.retry_after, real_now)
         changes["next_attempt_at_ms"] = now + wait_ms
     step = _apply_trigger(delivery, trigger, now=now, **changes)
     return evolve(step.as_decision(step.record), next_run_at=step.record.next_attempt_at_ms)
+
+
+def _add_failed(
+    delivery: Delivery, trigger: str, attempt: AttemptResult, now: Instant
+) -> tuple[FailedAttempt, ...]:
+    failed = FailedAttempt(
+        at_ms=now,
+        status=attempt.status,
+        failure=explain_attempt(trigger, attempt.status, attempt.failure),
+        answer=None if attempt.body is None else attempt.body[:ANSWER_CHARACTERS],
+    )
+    return (*delivery.failed_attempts, failed)[-FAILED_ATTEMPTS_KEPT:]
 
 
 def classify_status(status: int) -> Literal["delivered", "refused", "failing"]:

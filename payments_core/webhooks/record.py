@@ -31,6 +31,19 @@ class OlderSecret:
     until: ClassVar[FieldView[datetime]] = instant_view("until_ms")
 
 
+@attrs.frozen(kw_only=True)
+class FailedAttempt:
+    """An attempt of a delivery that failed: `failure` says why in words, and `answer` is the
+    beginning of what the endpoint answered, None without an answer."""
+
+    at_ms: Instant
+    status: int | None
+    failure: str
+    answer: str | None = None
+
+    at: ClassVar[FieldView[datetime]] = instant_view("at_ms")
+
+
 @attrs.frozen(kw_only=True, slots=False)
 class Endpoint(Record):
     """A partner's address for webhooks.
@@ -98,7 +111,8 @@ class Endpoint(Record):
 @attrs.frozen(kw_only=True, slots=False)
 class Delivery(Record):
     """One event on its way to one endpoint. `request_body` is the exact text of every attempt,
-    and `failure` says in words why the last one failed, or why there was none.
+    and `failure` says in words why the last one failed, or why there was none. `failed_attempts`
+    are the newest that failed, oldest first, also those before a retry.
 
     `round` counts the delivery's jobs: each has its own id; otherwise a worker that
     comes back late could mistake a new job for the one that it had claimed.
@@ -138,6 +152,7 @@ class Delivery(Record):
     request_body: str
     response_body: str | None = None
     failure: str | None = None
+    failed_attempts: tuple[FailedAttempt, ...] = ()
     next_attempt_at_ms: Instant | None = None
     delivered_at_ms: Instant | None = None
     created_at_ms: Instant

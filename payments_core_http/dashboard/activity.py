@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
 
 from payments_core.engine.idempotency.record import Response
 from payments_core.money import format_amount
+from payments_core.networks import Asset
 from payments_core.payments.record import Payment
 from payments_core.webhooks.record import DeliveryStatus
 from payments_core_http.calls import PageCall
@@ -79,18 +80,32 @@ def show_health(service: PaymentsService, call: PageCall) -> Response:
 
 @attrs.frozen
 class Released:
-    """What Payments released to recipients: the amounts by token, in words, and how many did."""
+    """What Payments released to recipients: the amounts by token, in words, and how many did.
+
+    `refunded` and `refunded_payments` are what these have refunded since.
+    """
 
     amounts: Sequence[str]
     payments: int
+    refunded: Sequence[str]
+    refunded_payments: int
 
 
 def _sum_released(payments: Sequence[Payment], chart: Chart | None) -> Released:
-    """What the Payments in the chart released; later refunds are not subtracted."""
+    """What the Payments in the chart released, and what of them was refunded later."""
     start = chart.bars[0].start if chart else 0
     found = [one for one in payments if one.settled_atomic and one.created_at_ms >= start]
+    refunded = [one for one in found if one.refunded_atomic]
+    return Released(
+        amounts=_sum_by_token((one.asset, one.settled_atomic) for one in found),
+        payments=len(found),
+        refunded=_sum_by_token((one.asset, one.refunded_atomic) for one in refunded),
+        refunded_payments=len(refunded),
+    )
+
+
+def _sum_by_token(amounts: Iterable[tuple[Asset, int]]) -> Sequence[str]:
     sums: Counter[tuple[str, int]] = Counter()
-    for payment in found:
-        sums[payment.asset.symbol, payment.asset.decimals] += payment.settled_atomic
-    amounts = [f"{format_amount(sums[one], one[1])} {one[0]}" for one in sorted(sums)]
-    return Released(amounts, len(found))
+    for asset, amount_atomic in amounts:
+        sums[asset.symbol, asset.decimals] += amount_atomic
+    return [f"{format_amount(sums[one], one[1])} {one[0]}" for one in sorted(sums)]

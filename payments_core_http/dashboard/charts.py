@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from payments_core.clock import DAY, HOUR, MINUTE, Instant
+from payments_core.clock import DAY, HOUR, MINUTE, Instant, format_iso
 from payments_core_http.dashboard.words import Tone
 
 MIN_BARS = 12
@@ -70,6 +70,19 @@ class Chart:
     def highest(self) -> int:
         """The total of the highest bar; at least 1."""
         return max([1, *(bar.total for bar in self.bars)])
+
+    @property
+    def marks(self) -> Sequence[int]:
+        """The counts that its axis names, from the top: the highest, its half if whole, and 0."""
+        half = [] if self.highest % 2 else [self.highest // 2]
+        return [self.highest, *half, 0]
+
+    @property
+    def ticks(self) -> Sequence[str]:
+        """The times that its axis names: the first bar's, the middle one's, and now."""
+        named = [format_iso(self.bars[index].start) for index in (0, len(self.bars) // 2)]
+        is_daily = self.bars[1].start - self.bars[0].start >= DAY
+        return [*(one[:10] if is_daily else one[5:16].replace("T", " ") for one in named), "now"]
 
     @property
     def total(self) -> int:

@@ -14,8 +14,10 @@ from payments_core.storage.jobs import Job
 from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.lifecycle import (
     ABANDON,
+    ANSWER_CHARACTERS,
     DELIVERY,
     ENDPOINT,
+    FAILED_ATTEMPTS_KEPT,
     STATUS_TRIGGERS,
     AttemptResult,
     abandon_reason,
@@ -119,6 +121,26 @@ def attempted(
 
 
 # Attempts.
+
+
+def test_failed_attempts_are_kept_up_to_a_number_and_to_a_length() -> None:
+    one = delivery("pending", 0)
+    for number in range(FAILED_ATTEMPTS_KEPT + 3):
+        answer = AttemptResult(500 + number, "x" * 5_000)
+        now = LATER + number
+        decision = decide_attempt(
+            one, endpoint(), answer, now=now, real_now=now, max_attempts=1_000
+        )
+        one = decision.result
+    kept = [(failed.at_ms, failed.status) for failed in one.failed_attempts]
+    assert kept == [(LATER + number, 500 + number) for number in range(3, 23)]
+    assert {failed.answer for failed in one.failed_attempts} == {"x" * ANSWER_CHARACTERS}
+    assert one.failed_attempts[-1].failure == "The endpoint answered 522."
+    assert one.response_body == "x" * 5_000
+
+
+def test_what_arrives_at_once_stores_no_attempt() -> None:
+    assert attempted(AttemptResult(200, "ok")).result.failed_attempts == ()
 
 
 @pytest.mark.parametrize("before", ["pending", "failed"])

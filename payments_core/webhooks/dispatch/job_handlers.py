@@ -244,7 +244,7 @@ class WebhookJobHandlers:
                     first = next(iter(by_job_id))
                     decisions[first] = decisions[first].merge(report)
             cleared = [
-                evolve(delivery, response_body=None)
+                evolve(delivery, response_body=None, failed_attempts=())
                 for id, delivery in current.items()
                 if id not in subjects and delivery.status not in OPEN_STATUSES
             ]

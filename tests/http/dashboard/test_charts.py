@@ -66,6 +66,20 @@ class TestBars:
         assert MIN_BARS <= len(chart.bars) <= MAX_BARS
 
 
+def test_an_axis_names_counts_and_times() -> None:
+    day = 20_000 * DAY
+    chart = make_chart(
+        PAYMENT_TONES, [(day, "good"), (day, "good")], now=day + 3 * DAY // 24, is_cut=False
+    )
+    assert chart is not None
+    assert chart.marks == [2, 1, 0]
+    assert [len(tick) for tick in chart.ticks] == [len("10-04 00:00"), len("10-04 00:00"), 3]
+    daily = make_chart(PAYMENT_TONES, [(day, "good")], now=day + 20 * DAY, is_cut=False)
+    assert daily is not None
+    assert daily.marks == [1, 0]
+    assert daily.ticks[0] == "2024-10-04"
+
+
 class TestPages:
     def test_volume(self, checkout: Checkout) -> None:
         browser = open_browser(checkout)
@@ -113,6 +127,18 @@ class TestPages:
                 checkout.transfer(paid["escrow"]["address"], "25")
         said = "Released to recipients: 50.00 USDC, by 2 of the newest 3 Payments."
         assert said in browser.open("/dashboard/activity").text
+
+    def test_what_was_refunded_since_is_counted_beside(self, checkout: Checkout) -> None:
+        for number in range(2):
+            paid = checkout.create(key=f"k-{number}").json
+            checkout.transfer(paid["escrow"]["address"], "25")
+        checkout.advance(60)
+        path = f"/v2/payments/{paid['id']}/refunds"
+        assert checkout.api.call("POST", path, {"amount": "4.50"}, key="r").status == 201
+        checkout.advance(60)
+        text = open_browser(checkout).open("/dashboard/activity").text
+        assert "Released to recipients: 50.00 USDC, by 2 of 2 Payments." in text
+        assert "Refunded of it since: 4.50 USDC, by 1 of these Payments." in text
 
     def test_a_chart_reads_a_bounded_number(
         self, checkout: Checkout, monkeypatch: pytest.MonkeyPatch

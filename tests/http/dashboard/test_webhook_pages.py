@@ -62,7 +62,21 @@ class TestDeliveries:
         console.run()
         assert "The endpoint answered 200." in texts(browser, path)
         assert "HealthThe newest delivery arrived: 2026" in texts(browser, hook(endpoint))
+        assert "UTC, answered 200." in texts(browser, "/dashboard/webhooks")
         assert f"{path}/retry" not in browser.forms(path)
+        kept = "2026-09-21 14:13:20 UTC 400 The endpoint answered 400, which is not tried again.no"
+        assert kept in texts(browser, path), "what failed is kept when it has arrived"
+
+    def test_every_failed_attempt_is_kept_with_its_answer(self, console: Console) -> None:
+        _, path = fail(console, LATER)
+        for answer in (TransportResult(500, b"down <b>"), NEVER):
+            console.receiver.answer = answer
+            console.advance(3_600)
+        text = texts(open_browser(console), path)
+        shown = [text.index(said) for said in ("400 The end", "500 The end", "503 The end")]
+        assert shown == sorted(shown), "the newest first"
+        assert "down <b>" in text
+        assert "busy" in text
 
     def test_the_next_attempt_is_shown(self, console: Console) -> None:
         _, path = fail(console, LATER)
