@@ -13,6 +13,7 @@ from payments_core.networks import Networks
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core.payments.checkout.stages import Stage
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import IN_REVIEW
 from payments_core_http.pages.languages import Language
 from payments_core_http.pages.methods import MethodPart, list_methods
 from payments_core_http.pages.transfer_request import TransferRequest, build_request
@@ -59,9 +60,6 @@ _STALE_MS = 10 * MINUTE
 _RETURN_MS = 5 * MINUTE
 """So long after the change the page leads back to the merchant by itself: who opens it later wants
 to read it."""
-
-_IN_REVIEW = "in_review"
-"""The label of a Payment whose funds are being checked."""
 
 _ENDED_EMPTY: tuple[Stage, ...] = ("expired", "cancelled")
 
@@ -195,7 +193,7 @@ def build_view(
         returns_soon=page.stage in _GOOD
         and return_url is not None
         and not page.notices  # they are to be read
-        and _IN_REVIEW not in payment.labels
+        and IN_REVIEW not in payment.labels
         and page.looked_at - payment.updated_at_ms < _RETURN_MS,
     )
 
@@ -245,7 +243,7 @@ def _choose_words(page: CheckoutPage) -> Words:
         return UNDONE_WORDS
     if page.stage == "waiting" and _is_unseen(page):
         return NOT_LOOKED_WORDS
-    if page.stage == "received" and _IN_REVIEW in page.payment.labels:
+    if page.stage == "received" and IN_REVIEW in page.payment.labels:
         return IN_REVIEW_WORDS
     if page.stage == "failed" and page.payment.books.held_atomic > 0:
         return HELD_AT_CLOSE_WORDS

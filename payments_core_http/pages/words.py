@@ -167,7 +167,7 @@ NOT_LOOKED_WORDS = Words(
 """While no scan of the network is recent enough to deny that something has arrived."""
 
 IN_REVIEW_WORDS = Words(
-    "good",
+    "wait",
     N_("Payment received"),
     N_(
         "%(received)s has arrived and is confirmed. It is held for a check before it is passed on"

@@ -38,6 +38,12 @@ def make_page(*, checkout: Checkout | None = None, **more: Any) -> Page:
     return Page(checkout, **{**facts, **more})
 
 
+def screen(ending: str) -> Page:
+    """A Payment that is paid, to a wallet of which the sandbox's screening says something."""
+    wallet = {"type": "wallet", "address": "0x" + "ab" * 18 + ending}
+    return advance(send(make_page(destination=wallet), "25"), 1)
+
+
 def wait_for_depth(depth: int) -> Checkout:
     """A shop whose Base accepts a transfer with so many blocks on top of it."""
     base = attrs.evolve(
@@ -135,6 +141,8 @@ SCENES: Mapping[str, Callable[[], Page]] = {
     "processing": lambda: send_unconfirmed(make_page()),
     "counting": lambda: send_unconfirmed(make_page(checkout=wait_for_depth(12))),
     "received": lambda: advance(send_unconfirmed(make_page()), 1),
+    "in-review": lambda: screen("4e71"),
+    "blocked": lambda: screen("b10c"),
     "paid": lambda: send(make_page(), "25"),
     "overpaid": lambda: send(make_page(), "31.5"),
     "duplicate": lambda: send(make_page(), "25", "25"),
