@@ -26,7 +26,7 @@ from tests.http.pages.scenes import LOGO_URL, SCENES
 from tests.http.pages.wallet import ANNOUNCE
 
 pytestmark = [needs_chromium, pytest.mark.slow]
-BUDGET_BYTES = 15_000
+BUDGET_BYTES = 16_000
 NARROW = {"width": 320, "height": 640}
 LARGEST_PAINT = """() => new Promise(done => {
   let shift = 0;
