@@ -104,7 +104,10 @@ def test_a_repeated_request_has_its_answer_whatever_is_said_now(memory_world: Wo
     desk = Desk(world.clock)
     world.service = world.restarted(screening=desk)
     asked = challenge(world, WALLET_OF_PAYER)
-    first = lambda: answer(world, asked, WALLET_OF_PAYER, idempotency_key=once("k1"))  # noqa: E731
+
+    def first() -> object:
+        return answer(world, asked, WALLET_OF_PAYER, idempotency_key=once("k1"))
+
     first()
     desk.says[ADDRESS] = "blocked"
     assert answer_of(first) is not None
@@ -200,9 +203,10 @@ def test_a_deposit_is_not_sent_to_a_blocked_destination(
     world.finish()
     deposit = only_deposit(world)
     desk.says[OTHER_WALLET] = "blocked"
-    send = lambda: world.resources.deposits.send_back(  # noqa: E731
-        world.payer.id, deposit.id, OTHER_WALLET
-    )
+
+    def send() -> object:
+        return world.resources.deposits.send_back(world.payer.id, deposit.id, OTHER_WALLET)
+
     refusal(send, ScreeningRefused)
     assert only_deposit(world).sent_back is None
     [held] = list_held(world, "blocked")
