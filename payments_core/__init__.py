@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from payments_core.accounts.capabilities.operations import ActivatedCapability
     from payments_core.accounts.capabilities.record import CapabilityActivation
     from payments_core.accounts.capabilities.requirements import Capability
-    from payments_core.accounts.operations import AccountDetails, NewAccount, NewWallet
+    from payments_core.accounts.new_wallets import NewWallet
+    from payments_core.accounts.operations import AccountDetails, NewAccount
     from payments_core.accounts.record import Account, Settlement, Wallet, WalletChallenge
     from payments_core.accounts.vaults.operations import Holding
     from payments_core.accounts.vaults.policies import VaultPolicy
@@ -255,7 +256,8 @@ _MODULES = {
     "payments_core.accounts.capabilities.operations": "ActivatedCapability",
     "payments_core.accounts.capabilities.record": "CapabilityActivation",
     "payments_core.accounts.capabilities.requirements": "Capability",
-    "payments_core.accounts.operations": "AccountDetails NewAccount NewWallet",
+    "payments_core.accounts.new_wallets": "NewWallet",
+    "payments_core.accounts.operations": "AccountDetails NewAccount",
     "payments_core.accounts.record": "Account Settlement Wallet WalletChallenge",
     "payments_core.accounts.wallet_signatures": "MessageSignature",
     "payments_core.accounts.vaults.operations": "Holding",

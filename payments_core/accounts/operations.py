@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import attrs
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from payments_core.accounts.capabilities.record import CAPABILITIES, CapabilityActivation
 from payments_core.accounts.capabilities.suspension import decide_suspension
 from payments_core.accounts.events import account_event
+from payments_core.accounts.new_wallets import NewWallets, normalize_wallets
 from payments_core.accounts.record import (
     MAX_WALLETS,
     Account,
@@ -23,7 +24,6 @@ from payments_core.accounts.usernames import require_usable, username_key
 from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.accounts.vaults.provisioning import new_vault
 from payments_core.accounts.vaults.record import Vault
-from payments_core.addresses import AddressError
 from payments_core.brief_repr import brief_repr
 from payments_core.chains.port import Chain
 from payments_core.engine.decision import Decision, lock_shared
@@ -32,16 +32,14 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
-    FieldError,
     InvalidState,
     NotFound,
     PaymentsError,
     ResourceConflict,
     UsernameTaken,
-    ValidationFailed,
 )
 from payments_core.evolve import evolve
-from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, ChainType, Networks
+from payments_core.networks import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
 from payments_core.screening.asking import Screener
 from payments_core.storage import documents
 from payments_core.storage.damaged_records import load_listed
@@ -50,12 +48,10 @@ from payments_core.tenants.authorization import Authority, require_room
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import (
-    Address,
     AssetSymbol,
     ChainId,
     Email,
     ExternalUserId,
-    Label,
     MetadataInput,
     PageLimit,
     Username,
@@ -63,23 +59,6 @@ from payments_core.validation.fields import (
 
 DEFAULT_SETTLEMENT = Settlement(chain_id=DEFAULT_CHAIN_ID, asset_symbol=DEFAULT_SYMBOL)
 """The defaults of a preference of which only one half is given."""
-
-
-@attrs.frozen(kw_only=True)
-class NewWallet:
-    """A wallet that a new account lists. Nothing proves yet that the account holds its key.
-
-    `address` is in its chain type's form; an EVM address may have any case, or EIP-55's.
-    """
-
-    __repr__ = brief_repr
-
-    address: Address
-    chain_type: ChainType
-    label: Label | None = None
-
-
-NewWallets = Annotated[Sequence[NewWallet], Meta(max_length=MAX_WALLETS)]
 
 
 @attrs.frozen(kw_only=True)
@@ -151,7 +130,7 @@ class Accounts:
         authority = require_room(authority)
         if new.username is not None:
             require_usable(new.username)
-        wallets = _normalize_wallets(new.wallets, self._networks)
+        wallets = normalize_wallets(new.wallets, self._networks)
         if new.settlement is not None:
             self._networks.find_asset(new.settlement.chain_id, new.settlement.asset_symbol)
         if wallets:
@@ -411,23 +390,3 @@ def _require_not_closed(account: Account) -> Account:
     if account.status == "closed":
         raise AccountSuspended(account.id, account.status)
     return account
-
-
-def _normalize_wallets(given: Sequence[NewWallet], networks: Networks) -> list[NewWallet]:
-    """The wallets with addresses in canonical form. Raises ValidationFailed with every error."""
-    faults: list[FieldError] = []
-    wallets: list[NewWallet] = []
-    seen: set[tuple[str, str]] = set()
-    for place, wallet in enumerate(given):
-        try:
-            address = networks.normalize_wallet_address(wallet.chain_type, wallet.address)
-        except AddressError as error:
-            faults.append(FieldError(f"wallets[{place}].address", str(error)))
-            continue
-        if (wallet.chain_type, address) in seen:
-            faults.append(FieldError(f"wallets[{place}].address", "is given twice"))
-        seen.add((wallet.chain_type, address))
-        wallets.append(evolve(wallet, address=address))
-    if faults:
-        raise ValidationFailed(tuple(faults))
-    return wallets

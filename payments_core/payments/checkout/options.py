@@ -67,7 +67,7 @@ class CheckoutMethod:
     """A payment method of one Payment, whether it is available here, and which assets pay it.
 
     >>> [one.method for one in visitor.public_payments.list_methods(payment.id) if one.available]
-    ['direct']
+    ['direct', 'routing', 'hosted_onramp']
     """
 
     __repr__ = brief_repr

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from payments_core.accounts.new_wallets import NewWallet
 from payments_core.accounts.operations import (
     DEFAULT_SETTLEMENT,
     AccountDetails,
     NewAccount,
-    NewWallet,
 )
 from payments_core.accounts.record import Settlement
 from payments_core.accounts.wallet_signatures import MessageSignature

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.accounts.operations import NewAccount, NewWallet
+from payments_core.accounts.new_wallets import NewWallet
+from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Settlement
 from payments_core.engine.idempotency.record import Response
 from payments_core_http.calls import ApiCall

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from payments_core.accounts.operations import NewAccount, NewWallet
+from payments_core.accounts.new_wallets import NewWallet
+from payments_core.accounts.operations import NewAccount
 from payments_core.addresses import identify_chain_type
 from payments_core.errors import (
     CapabilityNotActive,

@@ -7,7 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.accounts.operations import MAX_WALLETS, NewWallet
+from payments_core.accounts.new_wallets import NewWallet
+from payments_core.accounts.operations import MAX_WALLETS
 from payments_core.accounts.record import Account, Settlement
 from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import (

@@ -114,7 +114,7 @@ def test_two_at_once_link_one_wallet(world: World) -> None:
 
 
 def test_a_listed_wallet_becomes_verified(world: World) -> None:
-    from payments_core.accounts.operations import NewWallet
+    from payments_core.accounts.new_wallets import NewWallet
 
     signer = EvmWallet(5)
     made = world.account(

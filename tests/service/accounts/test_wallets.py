@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from payments_core.accounts.challenges import CHALLENGE_TTL_MS
-from payments_core.accounts.operations import NewWallet
+from payments_core.accounts.new_wallets import NewWallet
 from payments_core.accounts.record import MAX_WALLETS, Account, Wallet, WalletChallenge
 from payments_core.accounts.wallets import CHALLENGE_RETENTION_MS
 from payments_core.clock import format_iso

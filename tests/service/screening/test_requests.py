@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from payments_core.accounts.operations import NewAccount, NewWallet
+from payments_core.accounts.new_wallets import NewWallet
+from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
 from payments_core.accounts.wallet_signatures import MessageSignature
 from payments_core.errors import DependencyFailed, NotFound, PaymentsError, ScreeningRefused

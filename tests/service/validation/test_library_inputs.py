@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.accounts.operations import NewAccount, NewWallet
+from payments_core.accounts.new_wallets import NewWallet
+from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Settlement
 from payments_core.errors import ValidationFailed
 from payments_core.payments.checkout.public import NewPublicPayment

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.accounts.operations import NewWallet
+from payments_core.accounts.new_wallets import NewWallet
 from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import (
     AccountSuspended,
