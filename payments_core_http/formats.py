@@ -276,7 +276,8 @@ class PageFormat:
         Raises UnsupportedFormType, PayloadTooLarge, ValidationFailed, FormRefused, RateLimited, and
         IdempotencyKeyRequired if the row needs a key.
         """
-        fields = read_fields(context.environ)
+        is_empty = not route.has_own_form and declared_length(context.environ) == 0
+        fields = {} if is_empty else read_fields(context.environ)  # a button has no fields
         token, key = fields.pop(TOKEN_FIELD, ""), fields.pop(KEY_FIELD, None)
         cookie = cookies.login if route.needs is None else cookies.session
         if route.has_own_form:

@@ -36,14 +36,14 @@ def require_choice_form(key_ring: KeyRing, code: str, token: str) -> None:
         raise InsufficientPermissions(("a form of this page",))
 
 
-def choose(service: PaymentsService, call: PageCall) -> str:
-    """Carry out a form: ask for an offer, or for a new one. Returns the method.
+def choose(service: PaymentsService, call: PageCall) -> None:
+    """Carry out a form: ask for an offer, or for a new one.
 
     Raises NotFound, InsufficientPermissions, and what the operations on options raise.
     """
     code, fields = call.path["code"], call.body
+    link = service.checkout.exchange_link(code, mode=call.mode)  # an unknown link is refused first
     require_choice_form(service.parts.ports.key_ring, code, fields.get("token", ""))
-    link = service.checkout.exchange_link(code, mode=call.mode)
     environment, claims = service.checkout.authenticate(link.client_secret, mode=call.mode)
     authorize(PAYER, environment, None, None, claims.subject)
     authority = Authority(
@@ -68,7 +68,6 @@ def choose(service: PaymentsService, call: PageCall) -> str:
         )
     else:
         options.create(claims.subject, method="hosted_onramp")
-    return method
 
 
 _MAX_DIGITS = 15

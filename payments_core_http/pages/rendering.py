@@ -40,9 +40,8 @@ _TEMPLATES = jinja2.Environment(
 
 @attrs.frozen
 class ChoiceForms:
-    """Where the forms of the methods' parts go, with their token, and the method shown first."""
+    """What the forms of the methods' parts send besides, and the method shown first."""
 
-    target: str
     token: str = attrs.field(repr=False)
     lang: str
     shown: str | None
@@ -104,7 +103,7 @@ def build_checkout(
     view = build_view(page, language, kind, service.networks, service.choose_explorer)
     panel = build_panel(service, mode, code, page, language)
     token = make_choice_token(service.parts.ports.key_ring, code)
-    choices = ChoiceForms(f"{code}/options", token, language.tag, shown)
+    choices = ChoiceForms(token, language.tag, shown)
     timeless = attrs.asdict(evolve(view, left_ms=None, landmark=None))
     tag = make_etag(repr((language.tag, timeless, panel, shown)).encode())
     return BuiltPage(page.payment.api_version, language, view, panel, choices, tag)

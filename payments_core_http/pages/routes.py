@@ -21,12 +21,13 @@ from payments_core import errors
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import PaymentsError
 from payments_core.payment_settings.record import PaymentMethod
+from payments_core.validation.metadata import shorten_name
 from payments_core_http.calls import ApiCall, PageCall
 from payments_core_http.errors import status_of
 from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS
 from payments_core_http.pages.choices import choose
 from payments_core_http.pages.colors import make_accent
-from payments_core_http.pages.sandbox_panel import PlayQuery, require_own_form
+from payments_core_http.pages.sandbox_panel import read_action, require_own_form
 from payments_core_http.routing import PageRoute, Route, Row
 from payments_core_http.wire.query import read_page_query
 
@@ -90,46 +91,38 @@ def show_checkout(service: PaymentsService, call: PageCall) -> Response:
     )
 
 
-def play_payer(service: PaymentsService, call: ApiCall[None, PlayQuery]) -> Response:
-    """A form of the sandbox's panel: carry it out, and show the page again."""
+_TARGET_FIELDS = frozenset({"play", "token", "lang"})
+"""What the target of a form of the page may name."""
+
+
+def act(service: PaymentsService, call: PageCall) -> Response:
+    """A form of the page: carry it out, and show the page again.
+
+    It asks a method's provider for an offer, or is one of the sandbox's panel.
+    """
     from payments_core_http.pages.languages import LANGUAGES
-    from payments_core_http.pages.rendering import render_error_page
 
     service.refresh()
-    code, query = call.path["code"], call.query
-    version = service.settings.versions.current
+    code, fields, query = call.path["code"], call.body, call.query
     service.checkout.read_page(code, mode=call.mode)  # an unknown link is refused first
+    for name in query.keys() - _TARGET_FIELDS:
+        raise errors.ValidationFailed.at(shorten_name(name), "is not a field of this form")
+    lang, shown = query.get("lang"), fields.get("method")
     try:
-        if query.play is not None:
-            require_own_form(service.parts.ports.key_ring, code, query.play, query.token)
-            service.sandbox_payer(call.mode).play(code, query.play, mode=call.mode)
-    except errors.NotFound:
-        raise
+        if shown is not None:
+            choose(service, call)
+        elif "play" in query:
+            action = read_action(query["play"])
+            token = query.get("token", "")
+            require_own_form(service.parts.ports.key_ring, code, action, token)
+            service.sandbox_payer(call.mode).play(code, action, mode=call.mode)
     except errors.InvalidState:
         pass  # the page had changed meanwhile: it shows the current state
-    except PaymentsError as error:
-        html = render_error_page(error, call.request_id, query.lang, None)
-        return Response(status_of(type(error)), html, version, PAGE_HEADERS)
-    language = f"?lang={query.lang}" if query.lang in LANGUAGES else ""
+    back = {"lang": lang} if lang in LANGUAGES else {}
+    if shown in get_args(PaymentMethod):
+        back["method"] = shown
     headers = {name: text for name, text in PAGE_HEADERS.items() if name != "Content-Type"}
-    return Response(303, b"", version, {**headers, "Location": f"{code}{language}"})
-
-
-def choose_method(service: PaymentsService, call: PageCall) -> Response:
-    """A form of a method's part: ask its provider for an offer, and show the page again."""
-    from payments_core_http.pages.languages import LANGUAGES
-
-    service.refresh()
-    code, lang = call.path["code"], call.body.get("lang")
-    try:
-        method = choose(service, call)
-    except errors.InvalidState:
-        method = call.body.get("method", "")  # the page had changed: it shows the current state
-    query = {"lang": lang} if lang in LANGUAGES else {}
-    if method in get_args(PaymentMethod):
-        query["method"] = method
-    headers = {name: text for name, text in PAGE_HEADERS.items() if name != "Content-Type"}
-    location = f"/pay/{code}" + (f"?{urlencode(query)}" if query else "")
+    location = code + (f"?{urlencode(back)}" if back else "")
     version = service.settings.versions.current
     return Response(303, b"", version, {**headers, "Location": location})
 
@@ -199,14 +192,8 @@ ROUTES: tuple[Row, ...] = (
         render_error=show_error,
         summary="The page on which a payer pays.",
     ),
-    Route(
-        "POST", "/pay/{code}", play_payer, needs=None, query=PlayQuery, response=Any, success=303,
-        policy="payment_page", miss_policy="payment_link",
-        errors=(errors.NotFound, errors.EntitlementRequired, errors.InsufficientPermissions),
-        summary="Play the payer, the chain or the clock, only in a sandbox.",
-    ),
     PageRoute(
-        "POST", "/pay/{code}/options", choose_method, needs=None, policy="payment_page",
+        "POST", "/pay/{code}", act, needs=None, policy="payment_page",
         miss_policy="payment_link", render_error=show_error, has_own_form=False,
         errors=(
             errors.NotFound, errors.EntitlementRequired, errors.InsufficientPermissions,
@@ -215,7 +202,7 @@ ROUTES: tuple[Row, ...] = (
             errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,
             errors.ScreeningRefused, errors.DependencyFailed,
         ),
-        summary="Ask a router or an on-ramp for an offer.",
+        summary="Ask a router or an on-ramp for an offer; in a sandbox, play the payer.",
     ),
     Route(
         "GET", "/pay/assets/accent.css", show_accent, needs=None, query=AccentQuery, response=Any,

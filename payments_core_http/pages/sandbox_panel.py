@@ -7,13 +7,14 @@ own token, so that another site that has seen the link cannot send it.
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import attrs
 
 from payments_core.credentials.keyring import KeyRing
-from payments_core.errors import InsufficientPermissions, NotFound
+from payments_core.errors import InsufficientPermissions, NotFound, ValidationFailed
+from payments_core.sandbox.payer import ACTIONS
 from payments_core_http.pages.words import PANEL_WORDS
 
 if TYPE_CHECKING:
@@ -25,16 +26,11 @@ if TYPE_CHECKING:
 _PURPOSE = "checkout panel"
 
 
-@attrs.frozen(kw_only=True)
-class PlayQuery:
-    """The target of a form of the panel: the action, the form's token, the page's language."""
-
-    play: (
-        Literal["pay", "pay_short", "pay_over", "pay_twice", "pay_late", "mine", "reorg", "expire"]
-        | None
-    ) = None
-    token: str = ""
-    lang: str | None = None
+def read_action(text: str) -> Action:
+    """The action that a form's target names. Raises ValidationFailed."""
+    if text not in ACTIONS:
+        raise ValidationFailed.at("play", f"must be one of {', '.join(ACTIONS)}")
+    return text
 
 
 @attrs.frozen

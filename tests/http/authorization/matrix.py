@@ -301,7 +301,7 @@ class Matrix:
         if credential.facts.leak == "body" and row.writes:
             body = {**(body or {}), "unheard": credential.leaked}
         headers = open_page(credential.headers(world, row))
-        if row.writes and row.path.startswith(("/dashboard/", "/pay/{code}/options")):
+        if row.writes and row.path.startswith(("/dashboard/", "/pay/")):
             path = target.partition("?")[0]
             form = world.fill_form(path, credential.session_cookie(headers), body or {})
             return world.wires[place.mode].call(row.method, target, headers, form=form)

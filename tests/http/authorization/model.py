@@ -182,11 +182,6 @@ _TABLE: tuple[Row, ...] = (
     *(Row(method="GET", path=f"/docs/errors/{code}", caller="nobody") for code in ADVICE),
     Row(method="GET", path="/pay/{code}", caller="nobody"),
     Row(method="POST", path="/pay/{code}", caller="nobody", ok=303),
-    # Without the token of a form of the page it is refused to everybody.
-    Row(
-        method="POST", path="/pay/{code}/options", caller="nobody", ok=403,
-        code="insufficient_permissions",
-    ),
     Row(method="GET", path="/pay/assets/accent.css", caller="nobody"),
     Row(method="GET", path="/assets/style.css", caller="nobody"),
     Row(method="GET", path="/pay/assets/checkout.js", caller="nobody"),

@@ -28,7 +28,6 @@ NOT_ONCE = {
     "POST /v2/client/auth/exchange",
     "POST /v2/public/payment-links/{code}/exchange",
     "POST /pay/{code}",
-    "POST /pay/{code}/options",
     "POST /sdk/v1/generate",
     "POST /sdk/v1/get-balance",
     "POST /sdk/v1/quote",

@@ -52,7 +52,6 @@ _UNLIMITED: Mapping[str, tuple[str, ...]] = {
         "POST /v2/accounts/{accountId}/deposits/{depositId}/return",
         "POST /v2/client/me/deposit-addresses",
         "POST /pay/{code}",
-        "POST /pay/{code}/options",
         "POST /dashboard/payments/{paymentId}/refund",
         "POST /dashboard/payments/{paymentId}/reconcile",
         "POST /dashboard/payments/{paymentId}/cancel",

@@ -39,7 +39,7 @@ def fields_of(page: Page, method: str, *, refresh: bool = False) -> dict[str, st
 def send(page: Page, fields: dict[str, str]) -> Seen:
     return page.checkout.api.call(
         "POST",
-        f"/pay/{page.code}/options",
+        f"/pay/{page.code}?lang=en",
         auth=None,
         raw=urlencode(fields).encode(),
         environ={"CONTENT_TYPE": "application/x-www-form-urlencoded"},
