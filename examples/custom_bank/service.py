@@ -270,8 +270,7 @@ class Answer(BaseHTTPRequestHandler):
         status, found = self.run(run)
         tell(call=call, moment="done")
         time.sleep(0.0 if faults["is_late_before"] else late_s)
-        if faults["lost_answers"]:
-            server.faults["lost_answers"] -= 1
+        if self.loses_answer():
             return None
         return self.reply(status, found)
 
@@ -284,6 +283,13 @@ class Answer(BaseHTTPRequestHandler):
         except KeyTaken:
             return 409, {}
         return (404, {"error": "unknown"}) if found is None else (200, found)
+
+    def loses_answer(self) -> bool:
+        """Whether this answer is lost: as many are as were ordered, also of calls at once."""
+        with self.server.lock:
+            left = self.server.faults["lost_answers"]
+            self.server.faults["lost_answers"] = max(0, left - 1)
+            return bool(left)
 
     def obey(self, order: str, said: Any) -> Any:
         """An order of a test: webhooks, faults, what happens here, or a signed webhook."""

@@ -231,8 +231,7 @@ class Answer(BaseHTTPRequestHandler):
         status, found = run()
         tell(call=call, moment="done")
         time.sleep(0.0 if faults["is_late_before"] else late_s)
-        if faults["lost_answers"]:
-            server.faults["lost_answers"] -= 1
+        if self.loses_answer():
             return None
         if faults["is_confused"]:
             return self.reply(200, {"id": 7, "state": "wonderful", "price": None})
@@ -240,6 +239,13 @@ class Answer(BaseHTTPRequestHandler):
         if "token" in found:
             shown["url"] = f"http://{self.headers['host']}/checkout/{found['token']}"
         return self.reply(status, shown)
+
+    def loses_answer(self) -> bool:
+        """Whether this answer is lost: as many are as were ordered, also of calls at once."""
+        with self.server.lock:
+            left = self.server.faults["lost_answers"]
+            self.server.faults["lost_answers"] = max(0, left - 1)
+            return bool(left)
 
     def obey(self, order: str, said: Any) -> Any:
         """An order of a test: webhooks, faults, a chain, what happens, or a signed webhook."""

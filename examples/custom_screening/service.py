@@ -162,10 +162,16 @@ class Answer(BaseHTTPRequestHandler):
         found = server.screen(body)
         tell(call="screen", moment="done", result=found["result"])
         time.sleep(0.0 if faults["is_late_before"] else faults["late_s"])
-        if faults["lost_answers"]:
-            server.faults["lost_answers"] -= 1
+        if self.loses_answer():
             return None
         return self.reply(200, {"result": "perhaps"} if faults["nonsense"] else found)
+
+    def loses_answer(self) -> bool:
+        """Whether this answer is lost: as many are as were ordered, also of calls at once."""
+        with self.server.lock:
+            left = self.server.faults["lost_answers"]
+            self.server.faults["lost_answers"] = max(0, left - 1)
+            return bool(left)
 
     def obey(self, order: str, said: Any) -> Any:
         """An order of a test: where webhooks go, faults, the list, a decision, a signed webhook."""

@@ -1,5 +1,5 @@
 """A payout at a bank in a process of its own settles and is returned by webhook, and each review
-before it is decided by one, though each webhook comes twice."""
+before it is decided by one, though an answer is lost and each webhook comes twice."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_payout_settles_and_is_returned_by_webhook(
         try:
             partner.start_serve()
             partner.start_worker()
-            bank.order("faults", webhooks="twice")
+            bank.order("faults", webhooks="twice", lost_answers=1)
             play(partner)
         finally:
             partner.end()
