@@ -182,12 +182,12 @@ class TransferDriver:
         data = RECEIVE_MESSAGE.call(message, attestation)
         if destination.line.send(f"mint:{transfer.id}", transmitter, data):
             return None
-        heads = destination.line.chain.heads()
-        if 0 < burn.expires_at_block <= heads.latest.number:
-            self._service.request_again(burn.nonce)
-            return evolve(transfer, state="burned", message=None, attestation=None)
         _log.info("the mint of %s would fail now", transfer.id)
-        return None
+        ends_at = burn.expires_at_block
+        if ends_at and ends_at <= destination.line.chain.heads().latest.number:
+            self._service.request_again(burn.nonce)
+        # Circle may have changed its attesters since then: the next look gets the message again.
+        return evolve(transfer, state="burned", message=None, attestation=None)
 
     def _settle(self, route: CctpRoute, transfer: CctpTransfer) -> CctpTransfer | None:
         destination = self._sides[route.destination_chain_id]

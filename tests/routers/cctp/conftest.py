@@ -32,7 +32,7 @@ def all_cctp(two_nodes: dict[int, Node]) -> Iterator[Cctp]:
 def cctp(all_cctp: Cctp) -> Iterator[Cctp]:
     """The same; what the test does on it is undone."""
     before = {number: node.ask("evm_snapshot") for number, node in all_cctp.nodes.items()}
-    all_cctp.attesting.tell(faults=[], fee_ppm=0, expires_at=0)
+    all_cctp.attesting.tell(faults=[], fee_ppm=0, expires_at=0, threshold=2)
     yield all_cctp
     for number, node in all_cctp.nodes.items():
         node.ask("evm_setAutomine", True)

@@ -410,6 +410,21 @@ def test_a_pause_of_the_destination_delays_the_mint(shop: Shop) -> None:
     assert (shop.delivered, shop.refunded) == ((AMOUNT, 1), 0)
 
 
+def test_a_signature_that_the_contract_no_longer_accepts_is_fetched_again(shop: Shop) -> None:
+    """Circle changed its attesters while the destination was paused."""
+    offer, node = shop.offer(), shop.cctp.nodes[DESTINATION]
+    transmitter = DEPLOYMENTS[DESTINATION].transmitter
+    shop.cctp.pay(offer.address, AMOUNT)
+    node.do(STRANGER, transmitter, call("setPaused(bool)", True))
+    assert shop.look(until=()) == "paid"
+    one = call("configure(uint32,address[],uint256)", DEPLOYMENTS[DESTINATION].domain, [], 1)
+    node.do(STRANGER, transmitter, one)
+    shop.cctp.attesting.tell(threshold=1)
+    node.do(STRANGER, transmitter, call("setPaused(bool)", False))
+    assert shop.look() == "delivered"
+    assert (shop.delivered, shop.refunded) == ((AMOUNT, 1), 0)
+
+
 # Fast transfers.
 
 FAST = CctpSettings(min_finality=FAST_FINALITY, max_fee_ppm=200)
