@@ -125,3 +125,18 @@ def test_a_payer_who_gives_up_may_choose_again(checkout: Checkout) -> None:
     press(purchase.select(), "pay")
     wait_until(lambda: purchase.status() in ("processing", "succeeded"))
     assert len(checkout.provider.read()) == 2
+
+
+def test_a_short_delivery_is_an_underpayment_whatever_the_provider_says(checkout: Checkout) -> None:
+    checkout.provider.order("faults", deliveries="short", webhooks="late")
+    purchase = Purchase(checkout)
+    press(purchase.select(), "pay")
+
+    def option() -> Any:
+        return purchase.call("GET", purchase.option).document["option"]
+
+    wait_until(lambda: option()["offer"]["status"] == "delivered")
+    checkout.call("POST", "/v2/sandbox/clock", {"advanceSeconds": 60})
+    wait_until(lambda: option()["paidAmountAtomic"] == "12500000")
+    assert option()["remainingAmountAtomic"] == "12500000"
+    assert purchase.status() in ("awaiting_payment", "processing")
