@@ -80,6 +80,7 @@ class ReleaseOwner:
             amount_atomic=record.released_atomic,
             concerns=screening.find_concerns(record),
             is_held=IN_REVIEW in record.labels,
+            read_more=screening.find_more_senders(record),
         )
         return TransferToSend(record.chain_id, record.release_id, screened=screened)
 

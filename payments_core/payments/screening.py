@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from payments_core.clock import Instant
 from payments_core.engine.step import Step
 from payments_core.payments.lifecycle import CLEARED_RELEASE, apply_trigger
+from payments_core.payments.payer_totals import MAX_PAYERS
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.transitions import IN_REVIEW
 from payments_core.screening.judging import Concern, paid_in, pay_out
 from payments_core.screening.port import Subject
+from payments_core.storage.port import Position, Snapshot
 
 
 def find_concerns(payment: Payment) -> tuple[Concern, ...]:
@@ -25,6 +30,24 @@ def find_concerns(payment: Payment) -> tuple[Concern, ...]:
         recipient = pay_out(chain_id, to.address)
     senders = [paid.address for paid in payment.paid_by if paid.amount_atomic > paid.excess_atomic]
     return (recipient, *(paid_in(payment.chain_id, address) for address in senders))
+
+
+def find_more_senders(payment: Payment) -> Callable[[Snapshot], tuple[Concern, ...]] | None:
+    """What reads all senders of a Payment with so many that its record lacks some."""
+    if len(payment.paid_by) < MAX_PAYERS:
+        return None
+
+    def read(snapshot: Snapshot) -> tuple[Concern, ...]:
+        senders: list[str] = []
+        after: Position | None = None
+        while True:
+            page = snapshot.find(Receipt, "by_payment", (payment.id,), after=after, limit=100)
+            senders += [one.sender for one in page.records if one.counted_atomic > 0]
+            after = page.next
+            if after is None:
+                return tuple(paid_in(payment.chain_id, one) for one in dict.fromkeys(senders))
+
+    return read
 
 
 def hold(payment: Payment, *, now: Instant) -> Step[Payment]:

@@ -6,7 +6,7 @@ only if each verdict is clear.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import attrs
@@ -22,6 +22,7 @@ from payments_core.screening.port import (
 )
 from payments_core.screening.record import ScreeningVerdict
 from payments_core.storage.jobs import NEVER
+from payments_core.storage.port import Snapshot
 
 Finding = Literal["clear", "review", "blocked", "silent"]
 """What is known of a transfer: `silent` if the provider did not answer for somebody."""
@@ -45,7 +46,8 @@ class ScreenedTransfer:
     """A transfer that is screened before it is signed: whom it concerns, and how much it moves.
 
     `resource` is the id for which an operator decides, and `owner` the id of what names the
-    transfer. `is_held` says that an earlier look has held it.
+    transfer. `is_held` says that an earlier look has held it. `read_more` reads whom it concerns
+    besides, if its record does not have all of them.
     """
 
     resource: str
@@ -54,6 +56,14 @@ class ScreenedTransfer:
     amount_atomic: int
     concerns: tuple[Concern, ...]
     is_held: bool = False
+    read_more: Callable[[Snapshot], tuple[Concern, ...]] | None = None
+
+    def complete(self, snapshot: Snapshot) -> ScreenedTransfer:
+        """The transfer with all whom it concerns."""
+        if self.read_more is None:
+            return self
+        concerns = dict.fromkeys((*self.concerns, *self.read_more(snapshot)))
+        return evolve(self, concerns=tuple(concerns), read_more=None)
 
 
 @attrs.frozen(kw_only=True)

@@ -54,17 +54,14 @@ MAX_PAUSE_MS = 6 * HOUR
 
 @attrs.frozen
 class KnownVerdicts:
-    """The verdicts of some send jobs as they were read, and the transfers that have no bytes."""
+    """The verdicts of some send jobs as they were read, and their transfers without bytes."""
 
     rows: Mapping[str, ScreeningVerdict] = attrs.field(factory=dict)
-    unsigned_ids: frozenset[str] = frozenset()
+    unsigned: Mapping[str, ScreenedTransfer] = attrs.field(factory=dict)
 
     def find_screened(self, job: SendJob) -> ScreenedTransfer | None:
         """What a job's transfer must be judged for; None if it must not."""
-        transfer = job.transfer
-        if transfer is None or transfer.id not in self.unsigned_ids:
-            return None
-        return transfer.screened
+        return None if job.transfer is None else self.unsigned.get(job.transfer.id)
 
 
 @attrs.define
@@ -97,9 +94,10 @@ class ScreeningGate:
     def load(self, snapshot: Snapshot, mode: str, jobs: Sequence[SendJob]) -> KnownVerdicts:
         """The verdicts of some jobs, and which of their transfers are signed already."""
         transfers = [job.transfer for job in jobs if job.transfer is not None]
-        screened = {one.id: one.screened for one in transfers if one.screened is not None}
-        if not screened or not self._screener.screens(mode):
+        known = {one.id: one.screened for one in transfers if one.screened is not None}
+        if not known or not self._screener.screens(mode):
             return KnownVerdicts()
+        screened = {id: one.complete(snapshot) for id, one in known.items()}
         ids = {id for one in screened.values() for id in list_verdict_ids(one)}
         snapshot.read_ahead(
             *(Get(OutboundTransfer, id) for id in screened),
@@ -108,7 +106,7 @@ class ScreeningGate:
         found = snapshot.get_many(OutboundTransfer, list(screened))
         return KnownVerdicts(
             snapshot.get_many(ScreeningVerdict, sorted(ids)),
-            frozenset(id for id, one in found.items() if one.status in ("queued", "reserved")),
+            {id: screened[id] for id, one in found.items() if one.status in ("queued", "reserved")},
         )
 
     def let_pass(

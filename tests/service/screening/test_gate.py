@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from payments_core.clock import HOUR
+from payments_core.payments import payer_totals, screening
 from payments_core.screening.record import ScreeningVerdict
 from payments_core.storage.port import Storage
 from tests.service.screening.desk import Desk, case_of
@@ -150,3 +151,24 @@ def _decisions(case: Case) -> list[ScreeningVerdict]:
 
 def _keys(reference: str) -> tuple[str, str]:
     return f"address:8453:{reference}", f"bank_account:{reference}"
+
+
+def test_the_smallest_of_very_many_senders_is_screened_too(
+    memory_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Payment's record keeps the largest senders alone."""
+    for module in (payer_totals, screening):
+        monkeypatch.setattr(module, "MAX_PAYERS", 3)
+    world = memory_world
+    desk = Desk(world.clock)
+    world.service = world.restarted(screening=desk)
+    payment = world.payment("25.00")
+    senders = [f"0x000000000000000000000000000000000000000{digit}" for digit in range(1, 6)]
+    desk.says[senders[0]] = "blocked"
+    world.pay(payment, "0.01", senders[0])
+    for sender in senders[1:]:
+        world.pay(payment, "6.25", sender)
+    world.finish()
+    paid = world.paid(payment.payment.id)
+    assert senders[0] not in {one.address for one in paid.paid_by}
+    assert (paid.status, paid.failure) == ("action_required", "sender_blocked")
