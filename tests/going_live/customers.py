@@ -35,6 +35,7 @@ class Customer:
     paid_out: int
     bought: int
     routed: int
+    carded: int
     refund_address: str
     wallet: str
     account_id: str = ""
@@ -44,6 +45,7 @@ class Customer:
     stopped_id: str = ""
     payout_id: str = ""
     routed_id: str = ""
+    carded_id: str = ""
     bank_account_id: str = ""
     onramp_id: str = ""
     passed: set[str] = attrs.field(factory=set)
@@ -89,6 +91,7 @@ class Stage:
             paid_out=choose.randint(1, 9),
             bought=choose.randint(1, 50),
             routed=choose.randint(1, 50),
+            carded=choose.randint(1, 50),
             refund_address=_address(choose),
             wallet=_address(choose),
         )
@@ -192,6 +195,21 @@ def pay_by_routing(stage: Stage, customer: Customer) -> None:
     )
     pays = selected["option"]["execution"]
     source.pay(pays["to"], int(pays["amountAtomic"]))
+
+
+def pay_by_card(stage: Stage, customer: Customer) -> None:
+    """A Payment to the merchant, whose tokens are bought at a hosted on-ramp."""
+    name, cards = customer.name, stage.live.cards
+    payment = _create_payment(stage, customer, customer.carded, f"carded-{name}")
+    customer.carded_id = payment["id"]
+    path = f"/v2/public/payments/{payment['id']}/options"
+    as_payer: dict[str, Any] = {"whose": "payer", "secret": payment["clientSecret"]}
+    body = {"providerCode": "hosted_onramp"}
+    option = stage.ask("POST", path, body, f"card-{name}", **as_payer)["option"]
+    selected = stage.ask("POST", f"{path}/{option['id']}/select", None, f"buy-{name}", **as_payer)
+    token = selected["option"]["execution"]["url"].rpartition("/")[2]
+    [purchase] = [one["id"] for one in cards.read().values() if one["token"] == token]
+    cards.order("pay", purchase=purchase)
 
 
 def refund(stage: Stage, customer: Customer) -> None:

@@ -27,10 +27,12 @@ from payments_core_http.deployment.loader import load_configuration
 from tests.chains.evm.nodes import ADMIN
 from tests.deployment.settings import toml
 from tests.going_live.chains import BLOCK_S, CHAIN_IDS, EPOCH_BLOCKS, TestChain
+from tests.going_live.desk import Desk
 from tests.going_live.kills import Kills
 from tests.going_live.proxies import (
     Proxy,
     names_of_bank,
+    names_of_cards,
     names_of_circle,
     names_of_kms,
     names_of_kyc,
@@ -48,6 +50,7 @@ from tests.servers.softhsm import SoftHsm, softhsm_or_skip
 ADAPTERS = {
     "payments_core.kyc": "example = examples.custom_kyc.adapter:open_url",
     "payments_core.banks": "example = examples.custom_bank.adapter:open_url",
+    "payments_core.onramps": "example = examples.custom_onramp.adapter:open_url",
     "payments_core.screening": "example = examples.custom_screening.adapter:open_url",
 }
 PARTNER, TOKEN, PREFIX, LATER = "acme", "payments", "payments", "payments-later"
@@ -153,6 +156,12 @@ class LiveDeployment:
         self.screening = Provider("screening", "examples.custom_screening.service")
         called(self.screening.child.end)
         self._kyc = self._proxy("kyc", names_of_kyc, self.kyc.url)
+        self.cards = Provider("onramp", "examples.custom_onramp.service")
+        called(self.cards.child.end)
+        desk = Desk(self.chains)
+        called(desk.stop)
+        self.cards.order("chain", url=desk.url, credential="the:desk")
+        self._cards = self._proxy("cards", names_of_cards, self.cards.url)
         self._screening = self._proxy("screening", names_of_screening, self.screening.url)
         self._bank = self._proxy("bank", names_of_bank, self.bank.url)
         self._kms = self._proxy("kms", names_of_kms, self.kms.url)
@@ -165,6 +174,7 @@ class LiveDeployment:
             ("kyc", self.kyc),
             ("bank", self.bank),
             ("screening", self.screening),
+            ("onramp", self.cards),
         ):
             provider.order("webhooks", url=f"{self._notices.url}/providers/{kind}/example")
 
@@ -212,6 +222,7 @@ class LiveDeployment:
             "providers.signer": {"url": signer, "former_urls": list(former)},
             "providers.kyc": {"url": _adapter_url(self._kyc)},
             "providers.bank": {"url": _adapter_url(self._bank)},
+            "providers.onramp": {"url": _adapter_url(self._cards)},
             "providers.screening": {"url": _adapter_url(self._screening)},
             "providers.router": {"url": f"cctp:{self._circle.url}"},
         }

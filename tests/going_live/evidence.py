@@ -28,7 +28,8 @@ Place = tuple[int, str]
 class Evidence:
     """All that is known. `cases` are those of the KYC provider, `bank` are the bank's rows by their
     kind and key, and `transfers` are those of the chains; `tokens` is what the chains say that each
-    address of ours has, and `sent` how many transactions each operator has in a chain."""
+    address of ours has, and `sent` how many transactions each operator has in a chain.
+    `purchases` are those of the hosted on-ramp."""
 
     customers: Sequence[Customer]
     merchant_id: str
@@ -37,6 +38,7 @@ class Evidence:
     routes: Sequence[CctpRoute]
     cases: Sequence[Mapping[str, Any]]
     bank: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    purchases: Mapping[str, Mapping[str, Any]]
     transfers: Sequence[Transfer]
     tokens: Mapping[Place, int]
     sent: Mapping[str, int]
@@ -115,6 +117,7 @@ def gather(stage: Stage) -> Evidence:
         routes=routes,
         cases=live.kyc.read()["cases"],
         bank=live.bank.read(),
+        purchases=live.cards.read(),
         transfers=transfers,
         tokens={
             (id, address): chain.count_tokens(address)

@@ -99,6 +99,7 @@ def each_payment_is_paid_once(evidence: Evidence) -> Wrong:
         for id, amount in (
             (customer.payment_id, customer.paid),
             (customer.routed_id, customer.routed),
+            (customer.carded_id, customer.carded),
             (customer.send_id, customer.sent),
             (customer.payout_id, customer.paid_out),
             (customer.stopped_id, 0),
@@ -154,6 +155,7 @@ def each_vault_has_what_it_should(evidence: Evidence) -> Wrong:
             customer.paid * ("payment" in done)
             - customer.refunded * ("refund" in done)
             + customer.routed * ("route" in done)
+            + customer.carded * ("card" in done)
         )
         wanted[offramp] += UNIT * paid_out
     for place, amount in wanted.items():
@@ -188,6 +190,21 @@ def each_route_is_delivered_once(evidence: Evidence) -> Wrong:
     wanted = sum("route" in customer.passed for customer in evidence.customers)
     if len(evidence.routes) != wanted:
         yield f"{len(evidence.routes)} routes, and {wanted} were wanted"
+
+
+def each_purchase_is_delivered_once(evidence: Evidence) -> Wrong:
+    """The hosted on-ramp has one paid purchase for each card payment, and sent it once."""
+    of_escrow = {payment.escrow_address: payment.id for payment in evidence.payments}
+    paid = [one for one in evidence.purchases.values() if one["state"] != "open" or one["sent"]]
+    wanted = [one.carded_id for one in evidence.customers if "card" in one.passed]
+    if Counter(of_escrow.get(one["to"]) for one in paid) != Counter(wanted):
+        yield f"{len(paid)} purchases were paid, and {len(wanted)} were wanted"
+    for one in paid:
+        came = [t.hash for t in evidence.transfers if t.recipient == one["to"]]
+        if one["state"] != "sent" or one["sent"] != came:
+            yield f"{one['id']} is {one['state']}, it sent {one['sent']}, and {came} came"
+    if len(evidence.purchases) != len(paid):
+        yield f"{len(evidence.purchases) - len(paid)} purchases were opened for nothing"
 
 
 def the_bank_has_each_request_once(evidence: Evidence) -> Wrong:
@@ -292,6 +309,7 @@ LAWS: tuple[Law, ...] = (
     each_vault_has_what_it_should,
     no_money_is_left_on_the_way,
     each_route_is_delivered_once,
+    each_purchase_is_delivered_once,
     the_bank_has_each_request_once,
     each_bank_transfer_is_credited_once,
     each_payout_is_paid_once,

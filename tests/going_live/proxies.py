@@ -148,6 +148,12 @@ def names_of_circle(method: str, path: str, headers: Mapping[str, str], body: by
     return {"attest"} if method == "GET" else set()
 
 
+def names_of_cards(method: str, path: str, headers: Mapping[str, str], body: bytes) -> set[str]:
+    """`buy` and `look`; what is on the provider's page is the payer's."""
+    kind = path.strip("/").partition("/")[0]
+    return {{"POST": "buy", "GET": "look"}[method]} if kind == "purchases" else set()
+
+
 def names_of_screening(method: str, path: str, headers: Mapping[str, str], body: bytes) -> set[str]:
     """`screen`, each call."""
     return {"screen"}

@@ -130,6 +130,11 @@ def _without(kind: type[Record]) -> Alter:
     return alter
 
 
+def _bought_twice(evidence: Evidence) -> Evidence:
+    first = _first(list(evidence.purchases.values()))
+    return attrs.evolve(evidence, purchases={**evidence.purchases, "purchase-2": first})
+
+
 def _paid_to_blocked(evidence: Evidence) -> Evidence:
     _first([one for one in evidence.customers if one.stopped_id])
     paid = attrs.evolve(_first(evidence.transfers), recipient=BLOCKED)
@@ -191,6 +196,16 @@ TAMPERINGS: tuple[Tampering, ...] = (
         "a route that never delivered",
         _lost(lambda evidence: [one.terms.recipient for one in evidence.routes]),
         laws.each_route_is_delivered_once,
+    ),
+    Tampering(
+        "a card payment that was bought twice",
+        _bought_twice,
+        laws.each_purchase_is_delivered_once,
+    ),
+    Tampering(
+        "a card payment that never arrived",
+        _lost(lambda evidence: [str(one["to"]) for one in evidence.purchases.values()]),
+        laws.each_purchase_is_delivered_once,
     ),
     Tampering(
         "a number that nobody asked for",
