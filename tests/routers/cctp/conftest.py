@@ -10,6 +10,7 @@ import pytest
 from payments_core.clock import FixedClock
 from payments_core.storage.port import Storage
 from tests.chains.evm.nodes import Node
+from tests.routers.cctp.shop import Shop
 from tests.routers.cctp.world import Attesting, Cctp, open_storage, two_chains
 
 
@@ -51,3 +52,8 @@ def books(tmp_path: Path) -> Iterator[Storage]:
 def clock() -> FixedClock:
     """A clock that moves only when it is set."""
     return FixedClock()
+
+
+@pytest.fixture
+def shop(cctp: Cctp, books: Storage, clock: FixedClock) -> Shop:
+    return Shop(cctp, books, clock)

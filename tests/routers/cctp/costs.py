@@ -20,7 +20,7 @@ from payments_core.routers.port import RouteOrder
 from payments_core.storage.port import Storage
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.chains.evm.nodes import MERCHANT, OWNER, STRANGER
-from tests.routers.cctp.test_offers import AMOUNT, ENDED_S, Shop, order
+from tests.routers.cctp.shop import AMOUNT, ENDED_S, Shop, order
 from tests.routers.cctp.world import (
     DESTINATION,
     SOURCE,

@@ -12,7 +12,7 @@ from payments_core.conformance.router import OffersConformance, RouterConformanc
 from payments_core.routers.cctp.transfers import PATIENCE_MS
 from payments_core.routers.port import OfferOrder, OffersRoutes, RouteOrder
 from payments_core.storage.port import Storage
-from tests.routers.cctp.test_offers import ENDED_S, LATE_S
+from tests.routers.cctp.shop import ENDED_S, LATE_S
 from tests.routers.cctp.world import SOURCE, Cctp
 
 LOOKS = 4

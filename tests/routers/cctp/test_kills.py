@@ -20,7 +20,7 @@ from payments_core.routers.cctp.forwarders import OFFER_PAYMENT
 from payments_core.routers.port import RouteOrder
 from payments_core.storage.port import Storage
 from tests.chains.evm.nodes import OWNER
-from tests.routers.cctp.test_offers import AMOUNT, order
+from tests.routers.cctp.shop import AMOUNT, order
 from tests.routers.cctp.world import DESTINATION, ROOT, SOURCE, USDC, Cctp
 
 KILLS = int(os.environ.get("PAYMENTS_KILLS", "0"))

@@ -7,21 +7,16 @@ import pytest
 from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.rotated_signer import RotatedSigner
-from payments_core.clock import MINUTE, SECOND, FixedClock
+from payments_core.clock import MINUTE, SECOND
 from payments_core.routers.cctp.line import KEY_NAME, MAX_LIVE
 from payments_core.routers.cctp.records import CctpLine
 from payments_core.routers.port import RouterUnavailable
-from payments_core.storage.port import DIRECTORY, Storage
+from payments_core.storage.port import DIRECTORY
 from tests.chains.evm.nodes import Node
-from tests.routers.cctp.test_offers import AMOUNT, ENDED_S, Shop, order
-from tests.routers.cctp.world import ETHER, SIGNER, SOURCE, Cctp, open_chain
+from tests.routers.cctp.shop import AMOUNT, ENDED_S, Shop, order
+from tests.routers.cctp.world import ETHER, SIGNER, SOURCE, open_chain
 
 NEW = LocalSigner(b"the key that comes after the one")
-
-
-@pytest.fixture
-def shop(cctp: Cctp, books: Storage, clock: FixedClock) -> Shop:
-    return Shop(cctp, books, clock)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from payments_core.routers.cctp.transfers import PATIENCE_MS
 from payments_core.routers.port import RouteOrder, RouteProgress, RouteRefused
 from payments_core.storage.port import DIRECTORY, Storage
 from tests.chains.evm.nodes import OWNER, STRANGER
-from tests.routers.cctp.test_offers import AMOUNT, ESCROW, LOOKS, order
+from tests.routers.cctp.shop import AMOUNT, ESCROW, LOOKS, order
 from tests.routers.cctp.world import DESTINATION, SOURCE, USDC, Cctp
 
 
