@@ -16,14 +16,13 @@ from payments_core.errors import ResourceConflict, WebhookUrlInUse
 from payments_core.evolve import evolve
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.webhooks.endpoint_fields import EndpointChanges
-from payments_core.webhooks.failures import ENDS_UNASKED, explain_attempt
+from payments_core.webhooks.failures import ENDS_UNASKED, add_failed, explain_attempt
 from payments_core.webhooks.record import (
     ACTIVE_URL,
     Delivery,
     DeliveryStatus,
     Endpoint,
     EndpointStatus,
-    FailedAttempt,
     OlderSecret,
     delivery_id,
 )
@@ -138,13 +137,6 @@ _STATUSES: dict[str, DeliveryStatus] = {
 }
 _RETRYABLE = frozenset({408, 425, 429})
 _FINAL_TRIGGERS = {"delivered": "deliver", "refused": "refuse"}
-
-
-FAILED_ATTEMPTS_KEPT = 20
-"""A delivery keeps so many failed attempts: those of two rounds of ten."""
-
-ANSWER_CHARACTERS = 400
-"""The length to which the answer of a failed attempt is kept; the last answer is kept in full."""
 
 
 @attrs.frozen
@@ -335,24 +327,13 @@ def decide_attempt(
     if trigger == "deliver":
         changes["delivered_at_ms"] = now
     else:
-        changes["failed_attempts"] = _add_failed(delivery, trigger, attempt, now)
+        why = explain_attempt(trigger, attempt.status, attempt.failure)
+        changes["failed_attempts"] = add_failed(delivery, attempt.status, attempt.body, why, now)
     if trigger == "fail":
         wait_ms = retry_delay_ms(attempts, attempt.retry_after, real_now)
         changes["next_attempt_at_ms"] = now + wait_ms
     step = _apply_trigger(delivery, trigger, now=now, **changes)
     return evolve(step.as_decision(step.record), next_run_at=step.record.next_attempt_at_ms)
-
-
-def _add_failed(
-    delivery: Delivery, trigger: str, attempt: AttemptResult, now: Instant
-) -> tuple[FailedAttempt, ...]:
-    failed = FailedAttempt(
-        at_ms=now,
-        status=attempt.status,
-        failure=explain_attempt(trigger, attempt.status, attempt.failure),
-        answer=None if attempt.body is None else attempt.body[:ANSWER_CHARACTERS],
-    )
-    return (*delivery.failed_attempts, failed)[-FAILED_ATTEMPTS_KEPT:]
 
 
 def classify_status(status: int) -> Literal["delivered", "refused", "failing"]:

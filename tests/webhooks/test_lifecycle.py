@@ -12,12 +12,11 @@ from payments_core.engine.events import Event
 from payments_core.errors import InvalidState, ResourceConflict
 from payments_core.storage.jobs import Job
 from payments_core.webhooks.endpoint_fields import EndpointChanges
+from payments_core.webhooks.failures import ANSWER_CHARACTERS, FAILED_ATTEMPTS_KEPT
 from payments_core.webhooks.lifecycle import (
     ABANDON,
-    ANSWER_CHARACTERS,
     DELIVERY,
     ENDPOINT,
-    FAILED_ATTEMPTS_KEPT,
     STATUS_TRIGGERS,
     AttemptResult,
     abandon_reason,
