@@ -15,6 +15,7 @@ from payments_core.banks.port import Bank
 from payments_core.chains.gas import ReportsGas
 from payments_core.chains.loader import BeginsOnSight, Checkable, ChecksNodes, ChecksSigners
 from payments_core.chains.port import (
+    CallsContracts,
     Chain,
     HasContracts,
     ReadsCode,
@@ -31,7 +32,7 @@ from payments_core.networks import Networks
 from payments_core.notices.port import ReadsNotices
 from payments_core.plain_calls import port_members, require_plain_methods
 from payments_core.pricing.port import Pricing
-from payments_core.routers.port import OffersRoutes, Router
+from payments_core.routers.port import HasSignerKey, OffersRoutes, Router
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.screening.port import Screening
 from payments_core.settings import Settings
@@ -70,6 +71,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
         HasContracts,
         ReadsCode,
         ReadsContracts,
+        CallsContracts,
         UnloggedCoin,
         ReadsTokenBalances,
         ModuleChain,
@@ -80,7 +82,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
     "KYC provider": (KycProvider, ReadsNotices),
     "bank": (Bank, FundingBank, ReadsNotices),
     "source of prices": (Pricing,),
-    "router": (Router, OffersRoutes),
+    "router": (Router, OffersRoutes, HasSignerKey),
     "hosted on-ramp": (HostedOnramp, ReadsNotices),
     "screening provider": (Screening, ReadsNotices),
     "telemetry": (Telemetry,),

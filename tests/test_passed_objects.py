@@ -201,8 +201,9 @@ OURS = {
     "AccountDirectory", "Callers", "Change", "Client", "CommitAuthority", "ContractCaller",
     "DemoOutput", "ExclusiveAccess", "FollowedOwner", "ForkSafe", "Format", "Gate", "HasItems",
     "HoldsMisdirected",
-    "Host", "JobRow", "JobRunner", "NoticeKind", "NoticeOwner", "OnUnsent", "PartnerNotes",
-    "PayingChain", "PooledConnection", "SelectorSocket", "Task", "TransferOwner", "Waits",
+    "Host", "JobRow", "JobRunner", "NoticeKind", "NoticeOwner", "OfferMaker", "OfferedChain",
+    "OnScreened", "OnUnsent", "PartnerNotes", "PooledConnection", "RoutedChain",
+    "SellingChain", "SelectorSocket", "Task", "TransferOwner", "Waits",
     "WriteFunction",
 }  # fmt: skip
 """Protocols that only our own objects fulfil, or that `SandboxChain` contains."""
