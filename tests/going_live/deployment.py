@@ -25,6 +25,7 @@ from payments_core_http.cli.child_processes import ChildProcess
 from payments_core_http.deployment.build import build_key_ring, build_service, build_storage
 from payments_core_http.deployment.loader import load_configuration
 from tests.chains.evm.nodes import ADMIN
+from tests.deployment.deployed import Deployed
 from tests.deployment.settings import toml
 from tests.going_live.chains import BLOCK_S, CHAIN_IDS, EPOCH_BLOCKS, TestChain
 from tests.going_live.desk import Desk
@@ -41,7 +42,7 @@ from tests.going_live.proxies import (
     names_of_screening,
 )
 from tests.outages.databases import SAFE
-from tests.outages.processes import Process, admin, started
+from tests.outages.processes import Process, started
 from tests.routers.cctp.world import Attesting, Cctp
 from tests.servers import Cluster
 from tests.servers.kms import CREDENTIALS, Kms
@@ -94,7 +95,8 @@ class LiveDeployment:
             self._start_others()
             self._install()
             self._configure(self.kms.signer_url(PREFIX).replace(self.kms.url, self._kms.url))
-            admin(self.environ, "migrate")
+            self._commands = Deployed(self.folder, self.database.url(tcp=True))
+            self._commands.run("admin", "migrate")
             self._make_app()
             self._give_keys()
             self._start()
@@ -241,10 +243,10 @@ class LiveDeployment:
         return self.folder / "payments.toml"
 
     def _make_app(self) -> None:
-        app = admin(
-            self.environ, "apps", "create", "Acme", "--partner-id", PARTNER, "--mode", "production"
+        app = self._commands.admin(
+            "apps", "create", "Acme", "--partner-id", PARTNER, "--mode", "production"
         )
-        key = admin(self.environ, "keys", "create", PARTNER, "--name", "server")
+        key = self._commands.admin("keys", "create", PARTNER, "--name", "server")
         self.app_id, self.environment_id = app["appId"], app["productionEnvironmentId"]
         self.credential = basic_authorization(self.app_id, key["secret"])
 
@@ -256,7 +258,7 @@ class LiveDeployment:
 
     def _allow_operators(self) -> None:
         """The current keys, as `payments admin signers check` names them."""
-        found = admin(self.environ, "signers", "check")
+        found = self._commands.admin("signers", "check")
         assert all(one["state"] == "sound" for one in found), found
         current = {
             one["environmentId"]: one["address"] for one in found if one["signer"] == "current"
