@@ -24,13 +24,15 @@ class Call:
     """A call that processes of a role make to a provider, or that a provider makes to them.
 
     A process that is killed after a `repeated` call makes it again. The kills of one that is not
-    come in the order of the moments.
+    come in the order of the moments. A call that is made `at_start` too counts only of a process
+    that is ready; others count from the first job of a process that was killed.
     """
 
     provider: str
     name: str
     role: Role
     repeated: bool = True
+    at_start: bool = False
 
 
 @attrs.define(eq=False)
@@ -74,16 +76,15 @@ class Kills:
         moment: Moment,
         find: Callable[[], Process | None],
     ) -> bool:
-        """Kill the process of this call if that was ordered, and return when it is dead.
-
-        A process that is only starting is left alone: its calls are no customer's.
-        """
+        """Kill the process of this call if that was ordered, and return when it is dead."""
         with self._changed:
             kill = next(self._due(provider, names), None)
             if kill is None or kill.moment != moment:
                 return False
             process = find()
-            if process is None or process.role != kill.call.role or not process.is_ready:
+            if process is None or process.role != kill.call.role:
+                return False
+            if kill.call.at_start and not process.is_ready:
                 return False
             pid = process.pid
             if not process.kill():
