@@ -147,6 +147,7 @@ if TYPE_CHECKING:
     from payments_core.payments.mandates.operations import MandateDetails, NewMandate
     from payments_core.payments.mandates.record import Mandate
     from payments_core.payments.operations import NewPayment, ReceiptsWithJournal
+    from payments_core.payments.options.offer import Offer, OfferTerms
     from payments_core.payments.options.record import PaymentOption, Submission
     from payments_core.payments.receipts.progress import ReceiptProgress
     from payments_core.payments.receipts.record import Receipt
@@ -218,8 +219,8 @@ __all__ = [
     "OptionDetails", "Payment", "Destination", "Source", "PayerTotal",
     "PaymentRoute", "TimelineEntry", "DecisionNote", "Reconciliation", "JournalBalances",
     "JournalEntry", "ReceiptsWithJournal", "QuoteDetails", "Quote",
-    "Receipt", "ReceiptProgress", "SentBack", "PaymentOption", "Submission", "FundingOperation",
-    "Refund", "Payout",
+    "Receipt", "ReceiptProgress", "SentBack", "PaymentOption", "Submission", "Offer",
+    "OfferTerms", "FundingOperation", "Refund", "Payout",
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
     "Delivery", "FailedAttempt", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
@@ -311,6 +312,7 @@ _MODULES = {
     "payments_core.payments.mandates.operations": "MandateDetails NewMandate",
     "payments_core.payments.mandates.record": "Mandate",
     "payments_core.payments.operations": "NewPayment ReceiptsWithJournal",
+    "payments_core.payments.options.offer": "Offer OfferTerms",
     "payments_core.payments.options.record": "PaymentOption Submission",
     "payments_core.payments.receipts.progress": "ReceiptProgress",
     "payments_core.payments.receipts.record": "Receipt",

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.storage.records import Collection, Index, Record, Unique
@@ -35,6 +36,8 @@ class OlderSecret:
 class FailedAttempt:
     """An attempt of a delivery that failed: `failure` says why in words, and `answer` is the
     beginning of what the endpoint answered, None without an answer."""
+
+    __repr__ = brief_repr
 
     at_ms: Instant
     status: int | None

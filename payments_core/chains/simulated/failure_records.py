@@ -29,7 +29,7 @@ class ArmedFailures(Record):
     itself there, and does not take a second failure.
     """
 
-    collection: ClassVar[Collection] = Collection("simulated_failures")
+    collection: ClassVar[Collection] = Collection("simulated_failures", schema=2)
 
     armed: tuple[ArmedFailure, ...] = ()
     taken: tuple[str, ...] = ()

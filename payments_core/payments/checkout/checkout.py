@@ -86,7 +86,7 @@ class CheckoutState:
     """The data that a checkout page polls: the Payment and its public options, without receipts.
 
     >>> visitor.public_payments.read_state(payment.id)
-    CheckoutState(payment=Payment(id='payment_...', ...), options=<1 PaymentOption>)
+    CheckoutState(payment=Payment(id='payment_...', ...), options=<2 PaymentOption>)
     """
 
     __repr__ = brief_repr

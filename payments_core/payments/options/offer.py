@@ -80,7 +80,7 @@ class Offer(Record):
     required_atomic: Atomic = attrs.field(converter=atomic)
     source: Asset | None = None
     refund_address: str | None = None
-    return_url: str | None = None
+    return_url: str | None = attrs.field(default=None, repr=False)
     terms: OfferTerms | None = None
     reference: str | None = attrs.field(default=None, repr=False)
     payment_hash: str | None = None

@@ -80,7 +80,7 @@ class RouteTerms:
 
     key: str
     operator: str
-    token: str
+    token_address: str
     messenger: str
     destination_domain: int
     recipient: str
@@ -94,8 +94,8 @@ class RouteTerms:
     def values(self) -> tuple[object, ...]:
         """The fields in the order of the contract's `Route`."""
         return (
-            hash_id(self.key), self.operator, self.token, self.messenger, self.destination_domain,
-            bytes(12) + bytes.fromhex(self.recipient[2:]), self.refund_to, self.amount,
+            hash_id(self.key), self.operator, self.token_address, self.messenger,
+            self.destination_domain, bytes(12) + bytes.fromhex(self.recipient[2:]), self.refund_to, self.amount,
             self.max_fee_ppm, self.min_finality, self.returnable_from_s,
         )  # fmt: skip
 

@@ -85,7 +85,7 @@ class OfferFollower:
         """The route with what its address has now, and the newest payment if that is more."""
         chain = self._sides[route.source_chain_id].line.chain
         data = _BALANCE_OF + bytes.fromhex(route.address[2:])
-        (found,) = chain.read_contracts([(route.terms.token, data)])
+        (found,) = chain.read_contracts([(route.terms.token_address, data)])
         if found is None or len(found) != 32:
             raise ChainUnavailable(f"chain {route.source_chain_id}: the token has no balances")
         held = int.from_bytes(found)
@@ -106,7 +106,7 @@ class OfferFollower:
         last = newest
         for _ in range(MAX_WINDOWS):
             first = max(route.searched_from, last - chain.max_scan_blocks + 1)
-            found = chain.scan([route.terms.token], [route.address], first, last)
+            found = chain.scan([route.terms.token_address], [route.address], first, last)
             if found:
                 return found[-1].transaction_hash
             if first <= route.searched_from:
@@ -143,7 +143,7 @@ class OfferFollower:
         """Have everything given back. It may fail: then somebody has just done it."""
         source = self._sides[route.source_chain_id]
         if find_spent(source, route, OFFER_PAYMENT) is not None:
-            data = route.terms.sweep(route.terms.token)
+            data = route.terms.sweep(route.terms.token_address)
             source.line.send(f"sweep:{route.id}", forwarders().address, data)
 
     def _is_worth_it(self, held_atomic: int) -> bool:

@@ -167,7 +167,7 @@ class CctpRouter:
         paid = sum(
             log.amount_atomic
             for log in view.logs
-            if (log.token_address, log.recipient) == (route.terms.token, route.address)
+            if (log.token_address, log.recipient) == (route.terms.token_address, route.address)
         )
         if not paid:
             return None
@@ -235,7 +235,7 @@ class CctpRouter:
             terms = RouteTerms(
                 key=key,
                 operator=line.caller.find_address(),
-                token=source.address,
+                token_address=source.address,
                 messenger=self._sides[source.chain_id].cctp.messenger,
                 destination_domain=self._sides[destination.chain_id].cctp.domain,
                 recipient=self._require_address(recipient),

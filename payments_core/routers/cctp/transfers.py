@@ -224,7 +224,7 @@ class TransferDriver:
         )  # fmt: skip
         means = (
             source.domain, destination.domain, source.messenger, destination.messenger,
-            bytes(32), terms.token, terms.recipient, transfer.amount_atomic, route.address,
+            bytes(32), terms.token_address, terms.recipient, transfer.amount_atomic, route.address,
         )  # fmt: skip
         return (
             says == means
@@ -277,7 +277,7 @@ def find_sweep(line: CallLine, route: CctpRoute, first: int) -> tuple[ContractLo
         returned_topic(),
         address_topic(route.address),
         OFFER_PAYMENT,
-        address_topic(route.terms.token),
+        address_topic(route.terms.token_address),
     )
     return find_newest_log(line, forwarders().address, topics, first)
 

@@ -39,7 +39,7 @@ class Yard:
         self.offer = RouteTerms(
             key="offer",
             operator=OPERATOR,
-            token=self.token,
+            token_address=self.token,
             messenger=DEPLOYMENTS[SOURCE].messenger,
             destination_domain=DEPLOYMENTS[DESTINATION].domain,
             recipient=MERCHANT,

@@ -111,9 +111,9 @@ class TestWhatIsDue:
         assert compute_due(payment(**facts), 0, now=0) == 0
 
     @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-    def test_the_methods_say_whether_any_wallet_pays_the_escrow(self, method: Method) -> None:
+    def test_the_methods_say_whether_a_payer_needs_an_account(self, method: Method) -> None:
         due = compute_due(payment(allowed_methods=(method.name,)), 0, now=0)
-        assert due == (25_000_000 if method.name == "direct" else 0)
+        assert due == (0 if method.name == "vault" else 25_000_000)
 
     def test_nothing_is_asked_for_from_the_very_moment_of_the_end(self) -> None:
         assert compute_due(payment(), 0, now=END - 1) == 25_000_000

@@ -14,6 +14,7 @@ from tests.http.checkout import BASE, Checkout
 
 WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 PAYMENT = "payment_" + "A" * 24
+OPTION = "pay_option_" + "A" * 24
 
 
 @pytest.fixture
@@ -230,12 +231,17 @@ BODIES: dict[str, Any] = {
     "events": {"name": "webhook.test"},
     "bank-deposits": {"onrampBankAccountId": "o", "amount": "1", "rail": "wire"},
     "{paymentId}": {"outcome": "settle"},
+    "{optionId}": {"outcome": "pay"},
 }
 
 
 @pytest.mark.parametrize("route", SANDBOX, ids=lambda route: route.name)
 def test_every_route_is_for_a_standard_key_of_the_only_app(checkout: Checkout, route: Any) -> None:
-    path = route.path.replace("{accountId}", checkout.payer).replace("{paymentId}", PAYMENT)
+    path = (
+        route.path.replace("{accountId}", checkout.payer)
+        .replace("{paymentId}", PAYMENT)
+        .replace("{optionId}", OPTION)
+    )
     body = BODIES.get(route.path.rpartition("/")[2])
     restricted = checkout.api.basic(checkout.api.restricted_secret)
     assert checkout.api.call(route.method, path, body, auth=restricted).status == 403
