@@ -95,8 +95,8 @@ class RouteTerms:
         """The fields in the order of the contract's `Route`."""
         return (
             hash_id(self.key), self.operator, self.token_address, self.messenger,
-            self.destination_domain, bytes(12) + bytes.fromhex(self.recipient[2:]), self.refund_to, self.amount,
-            self.max_fee_ppm, self.min_finality, self.returnable_from_s,
+            self.destination_domain, bytes(12) + bytes.fromhex(self.recipient[2:]),
+            self.refund_to, self.amount, self.max_fee_ppm, self.min_finality, self.returnable_from_s,
         )  # fmt: skip
 
     @property
