@@ -88,7 +88,8 @@ def main() -> None:
         checkout = sandbox.public.open_link(checkout_url)
         execution = checkout.choose_transfer().execution
         assert execution is not None
-        assert execution.chain_id is not None and execution.to is not None  # of a transfer
+        assert execution.chain_id is not None
+        assert execution.to is not None
         print("send", execution.amount_atomic, "of USDC's smallest unit on", execution.chain_id)
         sandbox.client.sandbox.transfer(
             chain_id=execution.chain_id, asset_symbol="USDC", amount="4.50", to=execution.to
