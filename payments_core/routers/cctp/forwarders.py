@@ -96,7 +96,8 @@ class RouteTerms:
         return (
             hash_id(self.key), self.operator, self.token_address, self.messenger,
             self.destination_domain, bytes(12) + bytes.fromhex(self.recipient[2:]),
-            self.refund_to, self.amount, self.max_fee_ppm, self.min_finality, self.returnable_from_s,
+            self.refund_to, self.amount, self.max_fee_ppm, self.min_finality,
+            self.returnable_from_s,
         )  # fmt: skip
 
     @property
