@@ -290,6 +290,7 @@ OF_ERRORS: Mapping[str, str] = {
     "retryAfterSeconds": "After how many seconds to try again, as in `Retry-After`.",
     "retryable": "Whether the same request may succeed later.",
     "rule": "The rule that refused the request.",
+    "setting": "The setting that the operator of the service must set.",
     "status": "The state that the resource is in.",
     "storedBytes": "How many bytes the environment stored then.",
     "supportedApiVersions": "The versions that this deployment supports.",

@@ -170,8 +170,13 @@ def look_killed(office: Office, hosted_url: str, *, before: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("pause_ms", [60_000, 500], ids=["webhooks", "polling"])
+@pytest.mark.parametrize(
+    ("storage", "pause_ms"),
+    [
+        pytest.param("postgresql", 60_000, id="webhooks-postgresql", marks=pytest.mark.postgres),
+        pytest.param("sqlite", 500, id="polling-sqlite"),
+    ],
+)
 def test_kill_9_at_each_call_loses_nothing_and_repeats_nothing(
     storage: str, pause_ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,8 +181,13 @@ def killed(bureau: Bureau, *, before: bool) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("pause_ms", [60_000, 500], ids=["webhooks", "polling"])
+@pytest.mark.parametrize(
+    ("storage", "pause_ms"),
+    [
+        pytest.param("postgresql", 60_000, id="webhooks-postgresql", marks=pytest.mark.postgres),
+        pytest.param("sqlite", 500, id="polling-sqlite"),
+    ],
+)
 def test_kill_9_at_each_call_pays_once_and_never_what_is_held(
     storage: str, pause_ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 
 import attrs
@@ -47,6 +48,7 @@ class TestChain:
         self._process.start()
         self.url = self._process.url
         self.node = Node(self.url)
+        self._lock = threading.Lock()
         self._prepare()
 
     def begin_blocks(self) -> None:
@@ -104,9 +106,10 @@ class TestChain:
 
     def _send(self, sender: str, to: str, data: bytes) -> str:
         transaction = {"from": sender, "to": to, "data": hexed(data), "gas": hex(8_000_000)}
-        sent = str(self.node.ask("eth_sendTransaction", transaction))
-        self.node.ask("anvil_mine", "0x1")  # blocks come by time; do not wait for the next
-        assert self.node.receipt(sent).succeeded, f"{sent} failed on {self.chain_id}"
+        with self._lock:
+            sent = str(self.node.ask("eth_sendTransaction", transaction))
+            self.node.ask("anvil_mine", "0x1")  # blocks come by time; do not wait for the next
+            assert self.node.receipt(sent).succeeded, f"{sent} failed on {self.chain_id}"
         return sent
 
 

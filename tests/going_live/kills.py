@@ -37,10 +37,11 @@ class Call:
 
 @attrs.define(eq=False)
 class Kill:
-    """An order, and when it was carried out (monotonic, s)."""
+    """An order, and when it was carried out (monotonic, s). So many calls pass before it."""
 
     call: Call
     moment: Moment
+    passing: int = 0
     struck_at: float | None = None
 
 
@@ -56,10 +57,11 @@ class Kills:
         with self._changed:
             self._open += kills
 
-    def withdraw(self) -> list[Kill]:
-        """No more; what was not carried out."""
+    def withdraw(self, kills: Sequence[Kill]) -> list[Kill]:
+        """No longer; those of them that were not carried out."""
         with self._changed:
-            left, self._open = self._open, []
+            left = [kill for kill in kills if kill in self._open]
+            self._open = [kill for kill in self._open if kill not in left]
             return left
 
     def wait(self, kills: Sequence[Kill], timeout_s: float) -> bool:
@@ -85,6 +87,9 @@ class Kills:
             if process is None or process.role != kill.call.role:
                 return False
             if kill.call.at_start and not process.is_ready:
+                return False
+            if kill.passing:
+                kill.passing -= 1
                 return False
             pid = process.pid
             if not process.kill():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
+from typing import Literal
 
 import attrs
 
@@ -35,35 +37,61 @@ class Passage:
     recovery_s: float
 
 
+@attrs.frozen
+class Plan:
+    """How processes die: at each call of a step, both before and after it, for each customer; or
+    for each customer at one of these places in turn, and several customers at once; or nowhere."""
+
+    kills: Literal["all", "one", "none"] = "one"
+    at_once: int = 5
+
+
 def play(
-    stage: Stage, steps: Sequence[Step | Rotation], say: Callable[[str], None]
+    stage: Stage, steps: Sequence[Step | Rotation], plan: Plan, say: Callable[[str], None]
 ) -> list[Passage]:
     """All customers through all steps, in an order of the seed. Raises NotThrough."""
-    passages = []
+    passages: list[Passage] = []
     for step in steps:
         began = time.monotonic()
         if isinstance(step, Rotation):
             stage.live.rotate_signer()
             say(f"{step.name}: {step.does} ({time.monotonic() - began:.1f} s)")
             continue
-        for customer in stage.chance.sample(stage.customers, len(stage.customers)):
-            passages.append(_pass(stage, step, customer))
-        say(f"{step.name}: {len(stage.customers)} through ({time.monotonic() - began:.1f} s)")
+        passed = _play_step(stage, step, plan)
+        passages += passed
+        say(f"{step.name}: {len(passed)} through ({time.monotonic() - began:.1f} s)")
     return passages
 
 
-def _pass(stage: Stage, step: Step, customer: Customer) -> Passage:
+def _play_step(stage: Stage, step: Step, plan: Plan) -> list[Passage]:
+    turn = stage.chance.sample(stage.customers, len(stage.customers))
+    if plan.kills == "all":
+        return [_pass(stage, step, one, _all_kills(stage, step, one)) for one in turn]
+    orders: list[list[list[Kill]]] = [
+        _one_kill(stage, step, one, place) if plan.kills == "one" else []
+        for place, one in enumerate(turn)
+    ]
+    with ThreadPoolExecutor(plan.at_once) as pool:
+        passed = list(pool.map(partial(_pass, stage, step), turn, orders))
+    _require_each_place(step, [kill for groups in orders for group in groups for kill in group])
+    return passed
+
+
+def _pass(
+    stage: Stage, step: Step, customer: Customer, groups: Sequence[Sequence[Kill]]
+) -> Passage:
+    """A customer through a step. A group of kills is ordered when the one before is carried out; of
+    customers who go through it at once, all are served by each other's calls."""
     wait_until(stage.live.is_ready, CALLED_S, "all processes are ready again")
-    groups = [list(chain.from_iterable(_kills(stage, customer, c) for c in group))
-              for group in step.calls]  # fmt: skip
     acting = _Acting(stage, step, customer)
+    kills = list(chain.from_iterable(groups))
     began = time.monotonic()
-    for number, kills in enumerate(groups):
-        stage.live.kills.order(kills)
+    for number, group in enumerate(groups):
+        stage.live.kills.order(group)
         if number == 0:
             acting.start()
-        if not stage.live.kills.wait(kills, CALLED_S):
-            left = [f"{one.call.name} {one.moment}" for one in stage.live.kills.withdraw()]
+        if len(groups) > 1 and not stage.live.kills.wait(group, CALLED_S):
+            left = [f"{one.call.name} {one.moment}" for one in stage.live.kills.withdraw(kills)]
             raise NotThrough(f"{customer.name} in {step.name}: nobody was killed at {left}"
                              f" {acting.failure or ''}")  # fmt: skip
     if not groups:
@@ -73,22 +101,57 @@ def _pass(stage: Stage, step: Step, customer: Customer) -> Passage:
         wait_until(lambda: step.is_through(stage, customer), THROUGH_S, step.name)
     except TimeoutError as error:
         raise NotThrough(f"{customer.name}: {error}") from error
+    stage.live.kills.withdraw(kills)
     customer.passed.add(step.name)
-    kills = list(chain.from_iterable(groups))
-    last = max((one.struck_at or began for one in kills), default=began)
-    return Passage(step.name, customer.name, kills, time.monotonic() - last)
+    struck = [one for one in kills if one.struck_at is not None]
+    last = max((one.struck_at or began for one in struck), default=began)
+    return Passage(step.name, customer.name, struck, time.monotonic() - last)
+
+
+def _all_kills(stage: Stage, step: Step, customer: Customer) -> list[list[Kill]]:
+    return [
+        [kill for call in group for kill in _kills(stage, customer, call)] for group in step.calls
+    ]
+
+
+def _one_kill(stage: Stage, step: Step, customer: Customer, place: int) -> list[list[Kill]]:
+    """One of the step's places: the customers take turns, so that many of them die at each."""
+    places = [
+        (call, moment, sum(call in earlier for earlier in step.calls[:number]))
+        for number, group in enumerate(step.calls)
+        for call in group
+        for moment in MOMENTS
+    ]
+    if not places:
+        return []
+    call, moment, passing = places[place % len(places)]
+    return [[Kill(_at_node(stage, customer, call), moment, passing)]]
+
+
+def _require_each_place(step: Step, kills: Sequence[Kill]) -> None:
+    """Calls that come together die together, so not every order is carried out; but each kind of
+    order is, where there is one. Raises NotThrough."""
+    ordered = {(one.call.name, one.moment) for one in kills}
+    done = {(one.call.name, one.moment) for one in kills if one.struck_at is not None}
+    if ordered - done:
+        raise NotThrough(f"{step.name}: nobody was killed at {sorted(ordered - done)}")
 
 
 def _kills(stage: Stage, customer: Customer, call: Call) -> list[Kill]:
     """Both moments of a call, in an order of the seed if there is a choice."""
-    nodes = {NODE: stage.chain_of, OTHER_NODE: stage.other_chain_of}
-    if call.provider in nodes:
-        node = f"{NODE}-{nodes[call.provider](customer).chain_id}"
-        call = attrs.evolve(call, provider=node)
     moments: list[Moment] = list(MOMENTS)
     if call.repeated:
         stage.chance.shuffle(moments)
-    return [Kill(call, moment) for moment in moments]
+    return [Kill(_at_node(stage, customer, call), moment) for moment in moments]
+
+
+def _at_node(stage: Stage, customer: Customer, call: Call) -> Call:
+    """The call, at the node of the customer's chain if it is one to a node."""
+    nodes = {NODE: stage.chain_of, OTHER_NODE: stage.other_chain_of}
+    if call.provider not in nodes:
+        return call
+    node = f"{NODE}-{nodes[call.provider](customer).chain_id}"
+    return attrs.evolve(call, provider=node)
 
 
 class _Acting(threading.Thread):

@@ -93,6 +93,8 @@ class Player:
             self._fill(exchange["stored"])
         if "without" in exchange:  # what the deployment has no adapter for
             getattr(service._providers, exchange["without"]).clear()
+        if "fails" in exchange:  # once
+            self.api.call("POST", "/v2/sandbox/failures", {"dependency": exchange["fails"]})
         if "unserved" in exchange:
             del service.chains[exchange["unserved"]]  # type: ignore[attr-defined]
         if "payer of" in exchange:  # signs that the quote is to be paid from the vault

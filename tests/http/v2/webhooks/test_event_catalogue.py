@@ -23,7 +23,7 @@ bank_funding.{scheduled,received,in_review,submitted,settled,refunded,failed}
 dispute.{flagged,resolved}
 webhook.{test}
 """
-ADDED = ("deposit.returned", "webhook.failing", "webhook.recovered")
+ADDED = ("deposit.returned", "payment.in_review", "webhook.failing", "webhook.recovered")
 """What a receiver of the contract does not know, and ignores."""
 NAMES = sorted(
     [
