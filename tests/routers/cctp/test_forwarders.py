@@ -92,7 +92,7 @@ def test_the_address_is_the_contracts_own(yard: Yard) -> None:
     [
         {"key": "another"},
         {"operator": STRANGER},
-        {"token": OWNER},
+        {"token_address": OWNER},
         {"messenger": OWNER},
         {"destination_domain": 3},
         {"recipient": STRANGER},
