@@ -50,6 +50,11 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ),
     ("addLegacyAddress", "signature|publicKey", ".*"): ADDRESS,
     ("setLegacyPreferences", "preferredSettlementChain", "is required, .*"): OF_OTHERS,
+    (
+        "createPublicOption",
+        "chainId|assetSymbol|(payer|refund)Address",
+        "is (not|required) for the method .*",
+    ): OF_OTHERS,
     ("decideSandboxPayout", "code", "is for a return, .*"): OF_OTHERS,
     ("deployLegacyRoleModule", r"txData[.](to|value|data|operation)", ".*"): (
         "An owner signs one call for each vault; which one follows from its address."

@@ -54,7 +54,16 @@ def test_the_commands_of_the_page_work(tmp_path: Path) -> None:
 @pytest.mark.postgres
 @pytest.mark.timeout(300)
 def test_sigterm_ends_every_process(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.going_live", "--customers", "1", "--kills", "none", "--keep"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.going_live",
+        "--customers",
+        "1",
+        "--kills",
+        "none",
+        "--keep",
+    ]
     with subprocess.Popen(
         [*command, str(tmp_path / "kept")], cwd=ROOT, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},

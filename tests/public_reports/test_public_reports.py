@@ -48,6 +48,8 @@ NOT_YET: Mapping[str, str] = {
     "money/06_ether_sent_to_an_escrow": "ETH at the escrow after the release: 0.01",
 }
 
+SETTINGS = "settings=__import__('payments_core').Settings('https://pay.example')"
+
 # Names that the programs use and that have moved since they were written: a pattern, and what is
 # there now. The question of a program stays as it is.
 MOVED = {
@@ -65,6 +67,9 @@ MOVED = {
     r'"25\.00", recipient=': '"25.00", to=',
     r"\bs\.sandbox\(\)\.advance\(me, ": "s.acting_as(me).sandbox.advance_clock(",
     r"\bimport httpx\b": "import httpx2 as httpx",
+    # A service that makes payment links must know its public URL.
+    r"(PaymentsService\(storage, KeyRing\.parse\(ring\))\)": rf"\1, {SETTINGS})",
+    r'(KeyRing\.parse\(open\(os\.environ\["RING"\]\)\.read\(\)\))\)': rf"\1, {SETTINGS})",
     r"\bpayment\.expires_at\b": "payment.expires_at_ms",
     r"\bdone\.received\b": "done.received_atomic",
     r"\bp\.amount\b": "p.amount_atomic",
