@@ -110,7 +110,11 @@ def test_a_signature_works_once_for_whichever_account(world: World, signer: Sign
 def test_two_at_once_link_one_wallet(world: World) -> None:
     given = signed(EvmWallet(5))
     results = at_once([lambda: add(world, given), lambda: add(world, given, world.merchant.id)])
-    assert kinds(results) == {"AccountDetails": 1, "ActionAlreadyUsed": 1}
+    # The second sees the used message first, or the linked wallet.
+    assert kinds(results) in (
+        {"AccountDetails": 1, "ActionAlreadyUsed": 1},
+        {"AccountDetails": 1, "ResourceConflict": 1},
+    )
 
 
 def test_a_listed_wallet_becomes_verified(world: World) -> None:

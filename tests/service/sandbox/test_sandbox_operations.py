@@ -241,6 +241,8 @@ class TestEvents:
         for field, value in event.payload.items():
             if field == "externalUserId":
                 assert value in ("merchant", "payer")
+            elif field == "refundId" and value is None:
+                assert name == "payment.in_review"  # the Payment's own transfer waits
             elif field.endswith("Id") and field != "chainId":
                 assert is_identifier(value, value.rpartition("_")[0]) or len(value) > 24
             elif field.endswith("Atomic"):
@@ -354,6 +356,7 @@ def operations_of(shop: Resources) -> list[Callable[[], object]]:
         "advance_clock": lambda: sandbox.advance_clock(1),
         "trigger_event": lambda: sandbox.trigger_event("webhook.test"),
         "fail_dependency": lambda: sandbox.fail_dependency("chain", "any", 1),
+        "decide_order": lambda: sandbox.decide_order(id, "pay"),
         "decide_payout": lambda: sandbox.decide_payout(id, "settle"),
         "reorg_chain": lambda: sandbox.reorg_chain(BASE, 1),
         "run": sandbox.run,

@@ -315,6 +315,8 @@ def operations() -> Iterator[tuple[type, str, Callable[..., Any]]]:
 
 
 HAND_THE_KEY_ON = {
+    ("Offers", "create"): "reserves with it, and asks the provider again for what it has reserved",
+    ("Offers", "refresh"): "the same",
     ("Payments", "create_receive_payment"): "is for other operations",
     ("Refunds", "create"): "gives the first of what `create_all` gives",
 }

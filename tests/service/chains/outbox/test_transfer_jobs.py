@@ -23,6 +23,7 @@ from payments_core.chains.outbox.record import (
     watch_job,
     withdraw,
 )
+from payments_core.chains.outbox.screening import ScreeningGate
 from payments_core.chains.port import AddressSpec, ChainUnavailable, Contract, SignedTransaction
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import SECOND, Instant
@@ -31,10 +32,12 @@ from payments_core.engine.decision import Decision, StaleView, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed
 from payments_core.payments.paying.vault_transfer import FundingOwner
 from payments_core.payments.refunding.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
+from payments_core.screening.asking import Screener
 from payments_core.storage import one_by_one
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -183,7 +186,8 @@ class Post:
         self.broadcasts = 0
         self.chain = SilentChain(BASE, ports)
         outbox = Outbox(ports, {BASE: self.chain}, on_sent=self._count)
-        jobs = TransferJobs(ports, outbox, sent=[], followed=[self.owner])
+        gate = ScreeningGate(ports, Screener(ports, {}, RemoteCalls(1)))  # of no provider
+        jobs = TransferJobs(ports, outbox, gate, sent=[], followed=[self.owner])
         queue = Queue("chain", lane_concurrency=1, lease_ms=60 * SECOND)
         self.worker = Worker(
             self.storage,
@@ -403,7 +407,7 @@ def test_jobs_that_were_stored_before_an_upgrade_are_still_known() -> None:
     ports: Any = Mock()
     nothing: Any = None
     owners = [ReleaseOwner(nothing), RefundOwner(nothing), SweepOwner({}, CHAINS)]
-    jobs = TransferJobs(ports, nothing, sent=[FundingOwner()], followed=owners)
+    jobs = TransferJobs(ports, nothing, nothing, sent=[FundingOwner()], followed=owners)
     assert {*jobs.handlers(), *jobs.batch_handlers()} == {
         "chains.follow_again",
         "deposits.sweep",
