@@ -127,7 +127,7 @@ DEPLOYED := tests/deploy tests/deployment tests/observability tests/outages test
 LIFECYCLES := tests/webhooks/test_lifecycle.py tests/webhooks/test_machine.py \
 	tests/webhooks/test_operations.py tests/webhooks/test_signing.py
 GATED := tests/service/accounts tests/service/deposits tests/service/legacy \
-	tests/service/test_damaged_rows.py
+	tests/service/test_damaged_rows.py tests/service/payments/offers tests/service/screening
 APART := tests/core tests/storage tests/service tests/chains tests/http tests/cli \
 	tests/broken_adapters tests/limiters tests/fuzz tests/public_reports $(DEPLOYED)
 .PHONY: coverage $(SUITES) $(PROOF)
