@@ -14,6 +14,7 @@ from payments_core import errors
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import PaymentsError
 from payments_core.tenants.authorization import Requirement
+from payments_core_http.dashboard.navigation import ANY, PAYMENTS, VERIFICATIONS, WEBHOOKS
 from payments_core_http.errors import FormRefused
 from payments_core_http.routing import Method, PageRoute, Row
 
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from payments_core.service import PaymentsService
-
-_ANY = Requirement("operator")
-_PAYMENTS = Requirement("operator", scopes=("v2:payments",))
-_VERIFICATIONS = Requirement("operator", scopes=("v2:kyc",))
-_WEBHOOKS = Requirement("operator", scopes=("v2:webhooks", "v2:console"))
 
 
 def _handle(name: str) -> Callable[[PaymentsService, Any], Response]:
@@ -74,61 +70,61 @@ _WEBHOOK = "/webhooks/{webhookId}"
 _DELIVERY = f"{_WEBHOOK}/deliveries/{{deliveryId}}"
 
 ROUTES: tuple[Row, ...] = (
-    _page("GET", "", "logins.show_home", _ANY, "Lead to the Payments."),
+    _page("GET", "", "logins.show_home", ANY, "Lead to the Payments."),
     _page("GET", "/login", "logins.show_login", None, "Show the log-in."),
     _page(
         "POST", "/login", "logins.log_in", None, "Log in.",
         policy="operator_login", name_policy="operator_name",
     ),
-    _page("POST", "/logout", "logins.log_out", _ANY, "Log out.", has_key=False),
-    _page("GET", "/payments", "payments.list_payments", _PAYMENTS, "List the Payments."),
-    _page("GET", _PAYMENT, "payments.show_payment", _PAYMENTS, "Show one Payment's history."),
-    _page("GET", f"{_PAYMENT}/refund", "decisions.show_refund", _PAYMENTS, "Review a refund."),
-    _page("POST", f"{_PAYMENT}/refund", "decisions.refund", _PAYMENTS, "Refund."),
+    _page("POST", "/logout", "logins.log_out", ANY, "Log out.", has_key=False),
+    _page("GET", "/payments", "payments.list_payments", PAYMENTS, "List the Payments."),
+    _page("GET", _PAYMENT, "payments.show_payment", PAYMENTS, "Show one Payment's history."),
+    _page("GET", f"{_PAYMENT}/refund", "decisions.show_refund", PAYMENTS, "Review a refund."),
+    _page("POST", f"{_PAYMENT}/refund", "decisions.refund", PAYMENTS, "Refund."),
     _page(
-        "GET", f"{_PAYMENT}/reconcile", "decisions.show_reconcile", _PAYMENTS,
+        "GET", f"{_PAYMENT}/reconcile", "decisions.show_reconcile", PAYMENTS,
         "Review a decision.",
     ),
-    _page("POST", f"{_PAYMENT}/reconcile", "decisions.reconcile", _PAYMENTS, "Reconcile."),
-    _page("GET", f"{_PAYMENT}/cancel", "decisions.show_cancel", _PAYMENTS, "Review the end."),
-    _page("POST", f"{_PAYMENT}/cancel", "decisions.cancel", _PAYMENTS, "Cancel."),
-    _page("GET", "/activity", "activity.show_activity", _PAYMENTS, "Show the volume."),
+    _page("POST", f"{_PAYMENT}/reconcile", "decisions.reconcile", PAYMENTS, "Reconcile."),
+    _page("GET", f"{_PAYMENT}/cancel", "decisions.show_cancel", PAYMENTS, "Review the end."),
+    _page("POST", f"{_PAYMENT}/cancel", "decisions.cancel", PAYMENTS, "Cancel."),
+    _page("GET", "/activity", "activity.show_activity", PAYMENTS, "Show the volume."),
     _page(
-        "GET", "/verifications", "verifications.list_pending", _VERIFICATIONS,
+        "GET", "/verifications", "verifications.list_pending", VERIFICATIONS,
         "List the verifications that wait.",
     ),
     _page(
-        "GET", "/verifications/{verificationId}", "verifications.show_decision", _VERIFICATIONS,
+        "GET", "/verifications/{verificationId}", "verifications.show_decision", VERIFICATIONS,
         "Review a verification.",
     ),
     _page(
-        "POST", "/verifications/{verificationId}", "verifications.decide", _VERIFICATIONS,
+        "POST", "/verifications/{verificationId}", "verifications.decide", VERIFICATIONS,
         "Decide a verification.",
     ),
-    _page("GET", "/screening", "screening.list_held", _PAYMENTS, "List what screening holds."),
+    _page("GET", "/screening", "screening.list_held", PAYMENTS, "List what screening holds."),
     _page(
-        "GET", "/screening/{heldTransferId}", "screening.show_decision", _PAYMENTS,
+        "GET", "/screening/{heldTransferId}", "screening.show_decision", PAYMENTS,
         "Review a held transfer.",
     ),
     _page(
-        "POST", "/screening/{heldTransferId}", "screening.decide", _PAYMENTS,
+        "POST", "/screening/{heldTransferId}", "screening.decide", PAYMENTS,
         "Decide a held transfer.",
     ),
-    _page("GET", "/webhooks", "webhooks.list_endpoints", _WEBHOOKS, "List the endpoints."),
-    _page("GET", _WEBHOOK, "webhooks.show_endpoint", _WEBHOOKS, "Show an endpoint."),
-    _page("GET", f"{_WEBHOOK}/health", "activity.show_health", _WEBHOOKS, "Show its health."),
-    _page("POST", f"{_WEBHOOK}/test", "webhooks.test", _WEBHOOKS, "Send a test event."),
-    _page("GET", f"{_WEBHOOK}/rotate", "webhooks.show_rotate", _WEBHOOKS, "Review a rotation."),
-    _page("POST", f"{_WEBHOOK}/rotate", "webhooks.rotate", _WEBHOOKS, "Rotate the secret."),
-    _page("GET", f"{_WEBHOOK}/recover", "webhooks.show_recover", _WEBHOOKS, "Review a recovery."),
-    _page("POST", f"{_WEBHOOK}/recover", "webhooks.recover", _WEBHOOKS, "Recover."),
-    _page("GET", _DELIVERY, "webhooks.show_delivery", _WEBHOOKS, "Show a delivery."),
-    _page("POST", f"{_DELIVERY}/retry", "webhooks.retry", _WEBHOOKS, "Retry a delivery."),
-    _page("GET", "/events", "events.list_events", _WEBHOOKS, "List the events."),
-    _page("GET", "/events/{eventId}", "events.show_event", _WEBHOOKS, "Show an event."),
-    _page("POST", "/events/{eventId}/resend", "events.resend", _WEBHOOKS, "Send an event again."),
-    _page("GET", "/requests", "requests.list_requests", _ANY, "List the API requests."),
-    _page("GET", "/requests/{requestId}", "requests.show_request", _ANY, "Show an API request."),
-    _page("GET", "/keys", "keys.list_keys", _ANY, "List the keys."),
+    _page("GET", "/webhooks", "webhooks.list_endpoints", WEBHOOKS, "List the endpoints."),
+    _page("GET", _WEBHOOK, "webhooks.show_endpoint", WEBHOOKS, "Show an endpoint."),
+    _page("GET", f"{_WEBHOOK}/health", "activity.show_health", WEBHOOKS, "Show its health."),
+    _page("POST", f"{_WEBHOOK}/test", "webhooks.test", WEBHOOKS, "Send a test event."),
+    _page("GET", f"{_WEBHOOK}/rotate", "webhooks.show_rotate", WEBHOOKS, "Review a rotation."),
+    _page("POST", f"{_WEBHOOK}/rotate", "webhooks.rotate", WEBHOOKS, "Rotate the secret."),
+    _page("GET", f"{_WEBHOOK}/recover", "webhooks.show_recover", WEBHOOKS, "Review a recovery."),
+    _page("POST", f"{_WEBHOOK}/recover", "webhooks.recover", WEBHOOKS, "Recover."),
+    _page("GET", _DELIVERY, "webhooks.show_delivery", WEBHOOKS, "Show a delivery."),
+    _page("POST", f"{_DELIVERY}/retry", "webhooks.retry", WEBHOOKS, "Retry a delivery."),
+    _page("GET", "/events", "events.list_events", WEBHOOKS, "List the events."),
+    _page("GET", "/events/{eventId}", "events.show_event", WEBHOOKS, "Show an event."),
+    _page("POST", "/events/{eventId}/resend", "events.resend", WEBHOOKS, "Send an event again."),
+    _page("GET", "/requests", "requests.list_requests", ANY, "List the API requests."),
+    _page("GET", "/requests/{requestId}", "requests.show_request", ANY, "Show an API request."),
+    _page("GET", "/keys", "keys.list_keys", ANY, "List the keys."),
 )  # fmt: skip
 """The dashboard's pages are not part of the API, so the OpenAPI document does not have them."""
