@@ -17,6 +17,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "requirements": "The oldest versions that work, of what pip does not install.",
         "waiting": "What a thread tells the pool that runs it when it waits.",
         "money": "Amounts as integers, and their text form.",
+        "csv_text": "Tables as CSV that no spreadsheet runs.",
         "field_views": "Shows a field in the form for people beside the field itself.",
         "errors": "Every error that a caller can get, in one table.",
         "validation": "Validation of input, once for the library and HTTP.",
