@@ -150,7 +150,8 @@ def now_ms() -> int:
 
 
 def make_capability(bank: Bank, body: Mapping[str, Any]) -> dict[str, Any]:
-    return {"state": "open", "url": f"https://bank.example/apply/{secrets.token_urlsafe(16)}"}
+    url = f"https://bank.example/apply/{secrets.token_urlsafe(16)}"
+    return {"state": "open", "url": url, "account": body["account_id"]}
 
 
 def make_recipient(bank: Bank, body: Mapping[str, Any]) -> dict[str, Any]:
