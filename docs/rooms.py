@@ -56,6 +56,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "legacy": "What only the legacy interface needs: transactions, settlements, role modules.",
         "onramps": "Reusable on-ramps: bank transfers to an account, credited as stablecoins.",
         "webhooks": "Endpoints, deliveries, signatures, replays; the dispatcher.",
+        "books": "Periods of the journal: reports, exports, comparison with chains and banks.",
         "maintenance": "Maintenance by an operator: copy, reseal, purge, repair.",
         "record_types": "Every record type, for adapters that create their tables.",
         "storage_loader": "Opens a storage by its URL.",

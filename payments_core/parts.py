@@ -17,6 +17,7 @@ from payments_core.accounts.vaults.yields import VaultYields
 from payments_core.accounts.verification.operations import Verifications
 from payments_core.accounts.wallets import Wallets
 from payments_core.background_jobs import BackgroundJobs
+from payments_core.books.comparison import BookComparison
 from payments_core.chains.port import Chain
 from payments_core.chains.scanner import Scanner
 from payments_core.deposits.operations import Deposits
@@ -102,7 +103,8 @@ class Parts:
         self._simulated_bank = providers.simulated_bank
         self._simulated_onramp = providers.simulated_onramp
         self._simulated_funding_bank = funding_banks.simulated
-        banks = providers.banks
+        banks = self._banks = providers.banks
+        self._funding_banks = funding_banks.by_mode
         payouts = PayoutCreation(ports, banks)
         remote_calls = self._remote_calls = RemoteCalls(settings.max_remote_calls, waits)
         screener = Screener(ports, providers.screening, remote_calls)
@@ -227,6 +229,16 @@ class Parts:
     def scanner(self, mode: str) -> Scanner:
         """The scanner that finds a mode's transfers on the chains."""
         return self.background_jobs.scanner(mode)
+
+    def book_comparison(self, mode: str) -> BookComparison:
+        """Compares the books of an environment of the mode with the chains and the bank."""
+        return BookComparison(
+            self.ports.storage,
+            self.ports.clock,
+            self.chains,
+            self._banks.get(mode),
+            self._funding_banks.get(mode),
+        )
 
     def sandbox(self) -> Sandbox:
         """The controls of the sandbox. Raises NotFound if a chain has real money."""

@@ -146,6 +146,7 @@ class BankTransaction(Record):
         indexes=(
             Index("by_onramp", key=("onramp_account_id",), order=("created_at",), descending=True),
             Index("by_incoming", key=("incoming_id",)),
+            Index("by_created", order=("created_at",), descending=True),
         ),
         uniques=(Unique("incoming", ("incoming_id",)),),
         schema=4,
@@ -209,8 +210,11 @@ class FundingEntry(Record):
 
     collection: ClassVar[Collection] = Collection(
         "bank_funding_entries",
-        columns={"transaction_id": str, "number": int},
-        indexes=(Index("by_transaction", key=("transaction_id",), order=("number",)),),
+        columns={"transaction_id": str, "number": int, "created_at": int},
+        indexes=(
+            Index("by_transaction", key=("transaction_id",), order=("number",)),
+            Index("by_created", order=("created_at",)),
+        ),
         schema=2,
     )
 

@@ -77,8 +77,11 @@ class JournalEntry(Record):
 
     collection: ClassVar[Collection] = Collection(
         "journal_entries",
-        columns={"payment_id": str, "number": int},
-        indexes=(Index("by_payment", key=("payment_id",), order=("number",)),),
+        columns={"payment_id": str, "number": int, "created_at": int},
+        indexes=(
+            Index("by_payment", key=("payment_id",), order=("number",)),
+            Index("by_created", order=("created_at",)),
+        ),
         schema=4,
     )
 
