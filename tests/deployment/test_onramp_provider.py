@@ -35,13 +35,11 @@ class Checkout(Played):
     account: str = ""
 
 
-@pytest.fixture(params=STORAGES)
-def checkout(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Checkout]:
+@pytest.fixture
+def checkout(storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Checkout]:
     install(tmp_path, monkeypatch, ADAPTER, {"onramps:example": "open_url"})
     provider = PlayedProvider("onramp", "examples.custom_onramp.service")
-    with deployed_on(request.param, tmp_path) as deployed:
+    with deployed_on(storage, tmp_path) as deployed:
         deployed.configure(**{"providers.onramp": {"url": provider.setting}})
         deployed.run("admin", "migrate")
         app, credential = shop(deployed)
@@ -99,6 +97,7 @@ def press(url: str, button: str, card: str = "4242 4242 4242 4242") -> None:
         page.read()
 
 
+@pytest.mark.parametrize("storage", STORAGES)
 def test_a_purchase_pays_the_escrow_and_ends_the_payment(checkout: Checkout) -> None:
     checkout.provider.order("faults", webhooks="twice", lost_answers=1)
     purchase = Purchase(checkout)
@@ -113,6 +112,7 @@ def test_a_purchase_pays_the_escrow_and_ends_the_payment(checkout: Checkout) -> 
     assert checkout.deployed.admin("notices", "list") == []
 
 
+@pytest.mark.parametrize("storage", STORAGES)
 def test_a_payer_who_gives_up_may_choose_again(checkout: Checkout) -> None:
     purchase = Purchase(checkout)
     press(purchase.select(), "cancel")
@@ -127,6 +127,7 @@ def test_a_payer_who_gives_up_may_choose_again(checkout: Checkout) -> None:
     assert len(checkout.provider.read()) == 2
 
 
+@pytest.mark.parametrize("storage", STORAGES)
 def test_a_short_delivery_is_an_underpayment_whatever_the_provider_says(checkout: Checkout) -> None:
     checkout.provider.order("faults", deliveries="short", webhooks="late")
     purchase = Purchase(checkout)

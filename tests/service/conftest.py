@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
-from tests.conftest import CHOSEN, Opener
+from tests.conftest import Opener
+from tests.one_database import leave_one_database
 from tests.service.chain_harness import ChainHarness
 from tests.service.deposit_harness import DepositHarness
 from tests.service.world import World
 
-DATABASES = ("sqlite", "postgresql")
-EVERY_STORAGE = "PAYMENTS_TEST_EVERY_STORAGE"
 
-
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep each test on the weak storage, and on one database of two, which its name decides.
-
-    The weak storage does all that the port allows, and the suite of storages holds each database
-    to the port. PAYMENTS_TEST_EVERY_STORAGE=1 runs each test on both.
-    """
-    if os.environ.get(EVERY_STORAGE) or not {*DATABASES} <= {*CHOSEN}:
-        return
-    left_out = [item for item in items if _is_left_out(item)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
-
-
-def _is_left_out(item: pytest.Item) -> bool:
-    params = getattr(item, "callspec", None) and item.callspec.params  # type: ignore[attr-defined]
-    database = (params or {}).get("storage")
-    if database not in DATABASES or Path(__file__).parent not in item.path.parents:
-        return False
-    name = f"{item.path.name}::{item.name.replace(database, '')}"
-    return bool(database != DATABASES[crc32(name.encode()) % len(DATABASES)])
+    """Keep each test on the weak storage, which does all that the port allows, and on one more."""
+    leave_one_database(Path(__file__).parent, config, items)
 
 
 @pytest.fixture

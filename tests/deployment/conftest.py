@@ -1,0 +1,15 @@
+"""What tests of deployments share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.one_database import leave_one_database
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Each of these starts processes, for seconds: one database is enough for most."""
+    leave_one_database(Path(__file__).parent, config, items)
