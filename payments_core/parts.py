@@ -24,6 +24,7 @@ from payments_core.deposits.operations import Deposits
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import NotFound
+from payments_core.inbox import Inbox
 from payments_core.legacy.role_modules.operations import RoleModules
 from payments_core.legacy.settlements.operations import Settlements
 from payments_core.legacy.transactions.operations import LegacyTransactions
@@ -135,6 +136,8 @@ class Parts:
         """The identity checks of accounts, by a KYC provider."""
         self.screening: Final = ScreeningDecisions(ports)
         """What screening holds or has stopped, for an operator to decide."""
+        self.inbox: Final = Inbox(ports)
+        """What waits for a person in an environment."""
         self.capabilities: Final = Capabilities(ports, banks, funding_banks.by_mode)
         """Which bank flows accounts may use, as the bank decides."""
         self.bank_accounts: Final = BankAccounts(ports, banks)

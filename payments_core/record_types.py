@@ -63,8 +63,9 @@ from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.options.offer import Offer
 from payments_core.payments.options.record import PaymentOption
+from payments_core.payments.purged import PurgedPayment
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
-from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
+from payments_core.payments.record import Payment, PaymentLink
 from payments_core.payments.refunds.record import Refund
 from payments_core.quotes.record import DeliveryClaim, Quote, RouteDelivery
 from payments_core.routers.cctp.records import CctpLine, CctpRoute, CctpTransfer

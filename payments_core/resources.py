@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Generic, TypeVar
 
+from payments_core import inbox
 from payments_core.accounts import address_balances, directory
 from payments_core.accounts import operations as accounts
 from payments_core.accounts import wallets as wallet_operations
@@ -152,6 +153,19 @@ class Screening(Resource):
     list_held: Final = bound(lambda p: p.screening, screening.ScreeningDecisions.list)
     read_held: Final = bound(lambda p: p.screening, screening.ScreeningDecisions.get)
     decide: Final = bound(lambda p: p.screening, screening.ScreeningDecisions.decide)
+
+
+class Inbox(Resource):
+    """What waits for a person: Payments to decide about, held transfers, failing endpoints.
+
+    >>> shop.inbox.count()["endpoints"]
+    0
+    >>> shop.inbox.list().payments
+    ()
+    """
+
+    count: Final = bound(lambda p: p.inbox, inbox.Inbox.count)
+    list: Final = bound(lambda p: p.inbox, inbox.Inbox.list)
 
 
 class BankAccounts(Resource):
@@ -499,6 +513,7 @@ class Resources(Resource):
     wallets: Final = Shown(Wallets)
     verifications: Final = Shown(Verifications)
     screening: Final = Shown(Screening)
+    inbox: Final = Shown(Inbox)
     bank_accounts: Final = Shown(BankAccounts)
     onramps: Final = Shown(Onramps)
     vaults: Final = Shown(Vaults)

@@ -57,6 +57,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     ),
     "plain_calls": ("tests/test_passed_objects.py", "tests/webhooks/test_plain_calls.py"),
     "providers": ("tests/service/routers", "tests/service/payments/payouts/test_payouts.py"),
+    "inbox": ("tests/http/dashboard/test_inbox_page.py",),
     "public_url": ("tests/core/test_public_url.py", "tests/deployment/test_weaknesses.py"),
     "record_types": ("tests/upgrades/test_forms.py", "tests/storage/test_records.py"),
     "redaction": (SELF, "tests/http/errors"),

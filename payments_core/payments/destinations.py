@@ -30,8 +30,9 @@ from payments_core.errors import (
 )
 from payments_core.networks import Asset
 from payments_core.payments.named_payers import find_named_payers
+from payments_core.payments.purged import PurgedPayment
 from payments_core.payments.receipts.record import Receipt
-from payments_core.payments.record import OFFRAMP_OWNER, Destination, Payment, PurgedPayment
+from payments_core.payments.record import OFFRAMP_OWNER, Destination, Payment
 from payments_core.screening.asking import Screener
 from payments_core.screening.judging import pay_out
 from payments_core.storage.lookups import locate_with_damaged

@@ -19,8 +19,9 @@ from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.links import find_link_ids
 from payments_core.payments.options.offer import Offer, list_offer_ids
 from payments_core.payments.options.record import PaymentOption
+from payments_core.payments.purged import PurgedPayment
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
-from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
+from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 

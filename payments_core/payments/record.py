@@ -22,7 +22,7 @@ from payments_core.payments.earlier_documents import join_option_ids, pin_tokens
 from payments_core.payments.fees import compute_fee
 from payments_core.payments.journal.record import JournalBalances
 from payments_core.payments.tolerance import compute_required
-from payments_core.storage.records import Collection, Index, Lookup, Record
+from payments_core.storage.records import Attention, Collection, Index, Lookup, Record
 
 Intent = Literal["receive", "send", "collect"]
 DestinationType = Literal["account", "payment_address", "wallet", "bank_account"]
@@ -237,15 +237,18 @@ class Payment(Record):
             "escrow_address": str,
             "sent_to": str,
             "chain_id": int,
+            "attention": str,
             "created_at": int,
         },
         # None begins with `status`: PostgreSQL would write every index again at each change of it.
+        # `attention` is null but for the few that wait for a decision.
         indexes=(
             Index("by_created", order=("created_at",), descending=True),
             Index("by_account", key=("account_id",), order=("created_at",), descending=True),
             Index("by_reference", key=("reference",), order=("created_at",), descending=True),
             Index("by_sent_to", key=("sent_to",), order=("created_at",), descending=True),
             Index("by_session", key=("session_id",)),
+            Index("by_attention", key=("attention",), order=("created_at",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
         schema=9,
@@ -323,6 +326,11 @@ class Payment(Record):
     updated_at: ClassVar[FieldView[datetime]] = instant_view("updated_at_ms")
 
     @property
+    def attention(self) -> Attention | None:
+        """Whether it waits for somebody's decision."""
+        return "needed" if self.status == "action_required" else None
+
+    @property
     def asset(self) -> Asset:
         """The asset of every amount."""
         return Asset(self.chain_id, self.asset_symbol, self.token_address, self.decimals)
@@ -394,26 +402,6 @@ class PaymentLink(Record):
 
     payment_id: str
     mode: Mode
-
-
-@attrs.frozen(kw_only=True, slots=False)
-class PurgedPayment(Record):
-    """The remainder, under its id, of a Payment that expired with nothing received and was purged.
-
-    It records the escrow permanently: a transfer that arrives there is noticed, and the address is
-    never mistaken for a stranger's.
-    """
-
-    collection: ClassVar[Collection] = Collection(
-        "purged_payments",
-        columns={"escrow_address": str},
-        lookups=(Lookup("by_escrow", ("escrow_address",)),),
-    )
-
-    chain_id: int
-    escrow_address: str
-    expired_at: Instant
-    purged_at: Instant
 
 
 def payout_key(partition: str, payment_id: str, attempt: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import attrs
 
@@ -17,6 +17,9 @@ from payments_core.brief_repr import brief_repr
 from payments_core.field_views import viewed_fields
 
 Value = str | int | None
+Attention = Literal["needed"]
+"""The value of a column `attention`, in records that wait for a person; null in all others."""
+
 Document = dict[str, Any]
 Upgrade = Callable[[Document], Document]
 

@@ -13,7 +13,7 @@ import attrs
 from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, instant_view, optional_instant_view
-from payments_core.storage.records import Collection, Index, Record, Unique
+from payments_core.storage.records import Attention, Collection, Index, Record, Unique
 
 EndpointStatus = Literal["active", "disabled", "archived"]
 DeliveryStatus = Literal["pending", "failed", "delivered", "abandoned"]
@@ -66,10 +66,11 @@ class Endpoint(Record):
 
     collection: ClassVar[Collection] = Collection(
         "webhook_endpoints",
-        columns={"status": str, "created_at": int, "active_url": str},
+        columns={"status": str, "created_at": int, "active_url": str, "attention": str},
         indexes=(
             Index("by_created", order=("created_at",)),
             Index("by_status", key=("status",), order=("created_at",)),
+            Index("by_attention", key=("attention",), order=("created_at",)),
         ),
         uniques=(Unique(ACTIVE_URL, ("active_url",)),),
         schema=4,
@@ -101,6 +102,13 @@ class Endpoint(Record):
     def active_url(self) -> str | None:
         """The unique key among active endpoints of the environment."""
         return self.url_digest if self.status == "active" else None
+
+    @property
+    def attention(self) -> Attention | None:
+        """Whether it fails, as was reported, or was disabled by the service."""
+        is_failing = self.status == "active" and self.failing_since_ms is not None
+        was_disabled = self.status == "disabled" and self.disabled_reason is not None
+        return "needed" if is_failing or was_disabled else None
 
     def valid_older_secrets(self, now: Instant) -> tuple[OlderSecret, ...]:
         """The older secrets that still sign, newest first."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def show_home(service: PaymentsService, call: PageCall) -> Response:
-    """The dashboard begins with the Payments."""
+    """The dashboard begins with the inbox."""
     return redirect(call, HOME)
 
 

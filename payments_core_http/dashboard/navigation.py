@@ -5,12 +5,13 @@ A section leads to the page at `/dashboard/<name>`. One that the caller may not 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
 from payments_core.errors import EntitlementRequired
 from payments_core.evolve import evolve
+from payments_core.inbox import MOST_COUNTED, Kind
 from payments_core.tenants.authorization import Authority, Requirement
 
 ANY = Requirement("operator")
@@ -21,19 +22,31 @@ WEBHOOKS = Requirement("operator", scopes=("v2:webhooks", "v2:console"))
 
 @attrs.frozen
 class Section:
-    """A section: the name of its page, its title, and what its page and its rows require."""
+    """A section: the name of its page, its title, and what that page requires.
+
+    `waits` are the kinds of the inbox that it has, which are counted beside its title.
+    """
 
     name: str
     title: str
     needs: Requirement
+    waits: tuple[Kind, ...] = ()
+
+    def count(self, counts: Mapping[Kind, int]) -> str:
+        """How many wait, as a text: empty for none, and `99+` for more than are counted."""
+        total = sum(counts.get(kind, 0) for kind in self.waits)
+        if total >= MOST_COUNTED:
+            return f"{MOST_COUNTED - 1}+"
+        return str(total) if total else ""
 
 
 SECTIONS: Sequence[Section] = (
-    Section("payments", "Payments", PAYMENTS),
+    Section("inbox", "Inbox", ANY, ("payments", "transfers", "verifications", "endpoints")),
+    Section("payments", "Payments", PAYMENTS, ("payments",)),
     Section("activity", "Activity", PAYMENTS),
-    Section("verifications", "Verifications", VERIFICATIONS),
-    Section("screening", "Screening", PAYMENTS),
-    Section("webhooks", "Webhooks", WEBHOOKS),
+    Section("verifications", "Verifications", VERIFICATIONS, ("verifications",)),
+    Section("screening", "Screening", PAYMENTS, ("transfers",)),
+    Section("webhooks", "Webhooks", WEBHOOKS, ("endpoints",)),
     Section("events", "Events", WEBHOOKS),
     Section("requests", "Requests", ANY),
     Section("keys", "Keys", ANY),

@@ -18,6 +18,7 @@ from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.errors import Missing, PaymentsError, Unauthenticated
 from payments_core.evolve import evolve
 from payments_core.explorers import Explorer
+from payments_core.inbox import Kind
 from payments_core.money import format_amount
 from payments_core.networks import Asset, Networks
 from payments_core.storage.port import Position
@@ -45,7 +46,7 @@ PAGE_HEADERS: Mapping[str, str] = {
 }
 """The headers of every page, including errors and redirects."""
 
-HOME = "/dashboard/payments"
+HOME = "/dashboard/inbox"
 LOGIN = "/dashboard/login"
 PAGE_SIZE = 25
 _KEY_BYTES = 18
@@ -54,16 +55,27 @@ _OWN_PATH = re.compile(r"/dashboard(?:/[A-Za-z0-9_-]+)*", re.ASCII)
 _PARENT = re.compile(r"(/dashboard/(?:payments|webhooks|events)/[A-Za-z0-9_-]+)/.+", re.ASCII)
 
 
-def render_page(call: PageCall, template: str, *, status: int = 200, **values: Any) -> Response:
+def render_page(
+    call: PageCall,
+    template: str,
+    *,
+    status: int = 200,
+    counts: Mapping[Kind, int] | None = None,
+    **values: Any,
+) -> Response:
     """A page, for the logged-in operator or before the log-in.
 
-    It says what the form before it has done, and has the browser forget that.
+    It says what the form before it has done, and has the browser forget that. Its navigation has
+    `counts`, by default those of now.
     """
+    if counts is None:
+        counts = _count_waiting(call)
     environment = call.caller.environment
     html = _render(
         template,
         root=lead_to_root(call.route.path),
         sections=() if call.proven is None else list_sections(call.proven),
+        counts=counts,
         form=_make_form_writer(call),
         environment=environment,
         operator=call.caller.operator,
@@ -76,6 +88,14 @@ def render_page(call: PageCall, template: str, *, status: int = 200, **values: A
     forget = build_done_cookie("", call.service.settings.public_url)
     headers = {} if call.cookies.done is None else {"Set-Cookie": forget}
     return Response(status, html, call.caller.api_version, headers)
+
+
+def _count_waiting(call: PageCall) -> Mapping[Kind, int]:
+    """What the navigation counts. The page of a form may be made in the form's transaction, in
+    which nothing else may be read, and is stored: it counts nothing."""
+    if call.proven is None or call.route.method != "GET":
+        return {}
+    return call.resources.inbox.count()
 
 
 def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:
@@ -97,6 +117,7 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
         login=root + build_login_path(path if is_read else "")[1:] if is_logged_out else None,
         sections=() if is_logged_out or path == LOGIN else SECTIONS,
         section=None,
+        counts={},
         back=root + (parent[1] if parent and not isinstance(error, Missing) else HOME)[1:],
         environment=None,
         operator=None,

@@ -70,13 +70,14 @@ _WEBHOOK = "/webhooks/{webhookId}"
 _DELIVERY = f"{_WEBHOOK}/deliveries/{{deliveryId}}"
 
 ROUTES: tuple[Row, ...] = (
-    _page("GET", "", "logins.show_home", ANY, "Lead to the Payments."),
+    _page("GET", "", "logins.show_home", ANY, "Lead to the inbox."),
     _page("GET", "/login", "logins.show_login", None, "Show the log-in."),
     _page(
         "POST", "/login", "logins.log_in", None, "Log in.",
         policy="operator_login", name_policy="operator_name",
     ),
     _page("POST", "/logout", "logins.log_out", ANY, "Log out.", has_key=False),
+    _page("GET", "/inbox", "inbox.show_inbox", ANY, "List what waits for a person."),
     _page("GET", "/payments", "payments.list_payments", PAYMENTS, "List the Payments."),
     _page("GET", _PAYMENT, "payments.show_payment", PAYMENTS, "Show one Payment's history."),
     _page("GET", f"{_PAYMENT}/refund", "decisions.show_refund", PAYMENTS, "Review a refund."),

@@ -10,6 +10,7 @@ import attrs
 from payments_core.chains.port import NetworkKind
 from payments_core.engine.events import FAILING, RECOVERED, TEST
 from payments_core.errors import PaymentsError
+from payments_core.payments.record import Payment
 from payments_core.payments.refunding.reconciliation_rules import ReconciliationAction
 from payments_core.screening.port import Direction
 from payments_core.screening.record import HeldTransfer
@@ -106,6 +107,20 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
 """The words of every state that a page shows."""
 
 
+LABEL_WORDS: Mapping[str, str] = {
+    "underpaid": "Less than the amount arrived.",
+    "overpaid": "More than the amount arrived.",
+    "late": "Funds arrived after the Payment had ended.",
+    "duplicate": "It was paid twice.",
+    "execution_failed": "The transfer to the recipient failed.",
+    "blocked": "Screening blocked the transfer to the recipient.",
+    "returned": "The bank returned the transfer.",
+    "reorged": "The chain undid a transfer.",
+    "misdirected": "Funds that do not count arrived at its address.",
+}
+"""What a Payment's label says has happened, for people."""
+
+
 @attrs.frozen
 class ActionWords:
     """A decision about a Payment: its name, and what it does."""
@@ -178,6 +193,12 @@ def name_state(health: EndpointHealth) -> str:
     if health.endpoint.status != "active":
         return health.endpoint.status
     return {"ok": "active", "failing": "failing", "unknown": "untried"}[health.status]
+
+
+def explain_attention(payment: Payment) -> str:
+    """What has happened to a Payment that waits for a decision."""
+    found = [LABEL_WORDS[label] for label in payment.labels if label in LABEL_WORDS]
+    return " ".join(found) or STATUS_WORDS[payment.status].meaning
 
 
 def explain_delivery(delivery: Delivery, endpoint: Endpoint, max_attempts: int) -> str:

@@ -28,9 +28,10 @@ from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.options.submissions import SUBMISSION_LOCK_MS
+from payments_core.payments.purged import PurgedPayment
 from payments_core.payments.receipts.discovery import ReceiptDiscovery
 from payments_core.payments.receipts.record import TrackedTransaction
-from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
+from payments_core.payments.record import Payment, PaymentLink
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.jobs import Job
 from payments_core.storage.maintenance import scan_all

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from payments_core.chains.port import ScannedTransfer
 from payments_core.engine.ports import Ports
-from payments_core.payments.record import PurgedPayment
+from payments_core.payments.purged import PurgedPayment
 from payments_core.storage.lookups import locate_all
 from payments_core.storage.port import LocatedRecord, Storage
 from payments_core.tenants.modes import is_of_mode

@@ -17,8 +17,10 @@ from tests.http.console import LATER, NEVER, OK, Console
 from tests.http.dashboard.operator_browser import CHEAP
 from tests.http.pages.browser import serve
 
-HOME = "/dashboard/payments"
+HOME = "/dashboard/inbox"
+LIST = "/dashboard/payments"
 PAGES = (
+    "inbox",
     "payments",
     "payment",
     "payment-late",
@@ -75,7 +77,8 @@ class ServedDashboard:
     def pages(self) -> Mapping[str, str]:
         """The path of every page that a link leads to, by its name, as in PAGES."""
         return {
-            "payments": HOME,
+            "inbox": HOME,
+            "payments": LIST,
             "payment": self.paid,
             "payment-late": self.late,
             "payment-waiting": self.waiting,
@@ -151,9 +154,9 @@ def serve_dashboard(
             url=url + prefix,
             console=console,
             password=service.operators.create(console.api.partition, "olivia").password,
-            paid=f"{HOME}/{paid['id']}",
-            late=f"{HOME}/{late['id']}",
-            waiting=f"{HOME}/{waiting['id']}",
+            paid=f"{LIST}/{paid['id']}",
+            late=f"{LIST}/{late['id']}",
+            waiting=f"{LIST}/{waiting['id']}",
             verification=f"/dashboard/verifications/{verification['id']}",
             held=f"/dashboard/screening/{held.id}",
             endpoint=hook,

@@ -8,10 +8,17 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
+from payments_core_http.dashboard.navigation import SECTIONS
 from payments_core_http.dashboard.words import DONE
 from tests.http.dashboard.gallery import FOLDER, LOOKS, PAGE, PICTURES, name_picture
 from tests.http.dashboard.operator_browser import COOKIE
-from tests.http.dashboard.served_dashboard import HOME, PAGES, ServedDashboard, serve_dashboard
+from tests.http.dashboard.served_dashboard import (
+    HOME,
+    LIST,
+    PAGES,
+    ServedDashboard,
+    serve_dashboard,
+)
 from tests.http.pages.browser import needs_chromium, open_chromium, require_accessible
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -22,7 +29,7 @@ HEIGHTS = """query => [...document.querySelectorAll(query)].map(one => {
   return text.getBoundingClientRect().height;
 })"""
 ONE_LINE_PX = 40
-MISSING = f"{HOME}/payment_{'A' * 24}"
+MISSING = f"{LIST}/payment_{'A' * 24}"
 
 
 @pytest.fixture(scope="module")
@@ -120,14 +127,14 @@ class TestEveryPage:
     ) -> None:
         path = {"missing": MISSING, "too much": f"{dashboard.paid}/refund?amount=999"}[name]
         page.goto(dashboard.url + path)
-        assert page.locator("nav a").count() == 8
+        assert page.locator("nav a").count() == len(SECTIONS)
         require_accessible(page, *WIDTHS)
 
     def test_a_long_reference_squeezes_nothing_else(
         self, dashboard: ServedDashboard, page: Page
     ) -> None:
         page.set_viewport_size({"width": 1280, "height": 700})
-        page.goto(dashboard.url + HOME)
+        page.goto(dashboard.url + LIST)
         heights = page.evaluate(HEIGHTS, "tbody .whole, tbody time, thead th")
         assert len(heights) == 5 + 3 * 4
         assert max(heights) < ONE_LINE_PX
@@ -143,7 +150,7 @@ class TestEveryPage:
         assert "Dashboard" not in framed
 
     def test_all_of_it_is_reached_by_keyboard(self, dashboard: ServedDashboard, page: Page) -> None:
-        page.goto(dashboard.url + HOME)
+        page.goto(dashboard.url + LIST)
         page.keyboard.press("Tab")
         assert page.inner_text(":focus") == "Skip to the content"
         page.keyboard.press("Enter")
@@ -159,7 +166,7 @@ class TestWork:
     def test_a_failed_delivery_is_found_and_retried(
         self, dashboard: ServedDashboard, page: Page
     ) -> None:
-        page.goto(dashboard.url + HOME)
+        page.goto(dashboard.url + LIST)
         page.click("nav >> text=Webhooks")
         page.click("text=Failed deliveries")
         page.click("tbody a")
@@ -171,7 +178,7 @@ class TestWork:
         assert "The endpoint answered 200." in page.inner_text("main")
 
     def test_a_payment_is_refunded_once(self, dashboard: ServedDashboard, page: Page) -> None:
-        page.goto(dashboard.url + HOME)
+        page.goto(dashboard.url + LIST)
         page.fill("[name=search]", "order-1043")
         page.keyboard.press("Enter")
         page.click("tbody a")

@@ -22,7 +22,7 @@ from tests.changed_text import change_end
 from tests.http.api_harness import ApiHarness, Seen
 from tests.http.dashboard.operator_browser import CHEAP, COOKIE, LOGIN_COOKIE, OperatorBrowser
 
-HOME = "/dashboard/payments"
+HOME = "/dashboard/inbox"
 PAGE_HEADERS = {
     "cache-control": "no-store",
     "referrer-policy": "no-referrer",

@@ -57,7 +57,7 @@ def office(request: pytest.FixtureRequest) -> Iterator[Office]:
         browser = OperatorBrowser(api)
         login = f"{PREFIX}/dashboard/login"
         seen = browser.submit(login, login, username="olivia", password=dashboard.password)
-        assert (seen.status, seen.headers["location"]) == (303, f"{PREFIX}/dashboard/payments")
+        assert (seen.status, seen.headers["location"]) == (303, f"{PREFIX}/dashboard/inbox")
         yield Office(dashboard, api, browser)
 
 
@@ -151,7 +151,7 @@ class TestTheDashboard:
         assert seen.status == 404
         links = dict(find_links(Html(seen.body, path)))
         assert links["link"] == f"{PREFIX}/assets/style.css"
-        assert links["a"] == f"{PREFIX}/dashboard/payments"
+        assert links["a"] == f"{PREFIX}/dashboard/inbox"
 
 
 class TestTheApi:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Response, expect
 
-from tests.http.dashboard.served_dashboard import HOME, ServedDashboard, serve_dashboard
+from tests.http.dashboard.served_dashboard import LIST, ServedDashboard, serve_dashboard
 from tests.http.mounting.places import PLACES, PREFIX, place
 from tests.http.pages.browser import needs_chromium, open_chromium, serve
 from tests.http.pages.scenes import SCENES
@@ -70,7 +70,7 @@ def test_an_operator_logs_in_works_and_logs_out(dashboard: ServedDashboard, page
     page.reload()
     assert page.locator("[role=status]").count() == 0
     assert "The endpoint answered 200." in page.inner_text("main")
-    page.goto(dashboard.url + HOME)
+    page.goto(dashboard.url + LIST)
     page.fill("[name=search]", "order-1043")
     page.keyboard.press("Enter")
     page.wait_for_url("**search=order-1043**")

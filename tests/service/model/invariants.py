@@ -16,8 +16,9 @@ from payments_core.onramps.record import BankTransaction, FundingEntry
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
 from payments_core.payments.options.record import PaymentOption
+from payments_core.payments.purged import PurgedPayment
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
-from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
+from payments_core.payments.record import Payment, PaymentLink
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.transitions import OPEN
 from payments_core.storage.records import Record

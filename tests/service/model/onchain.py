@@ -18,8 +18,9 @@ from payments_core.deposits.record import Deposit
 from payments_core.onramps.record import BankTransaction
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import PaymentOption
+from payments_core.payments.purged import PurgedPayment
 from payments_core.payments.receipts.record import Receipt
-from payments_core.payments.record import Payment, PurgedPayment
+from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
