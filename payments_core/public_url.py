@@ -8,7 +8,8 @@ LOCAL_URL = "http://127.0.0.1:8080"
 """Where a sandbox is reached unless it is started at another address."""
 
 ROUTE_ROOTS = (
-    "assets", "dashboard", "docs", "healthz", "openapi", "pay", "providers", "readyz", "sdk", "v2"
+    "assets", "checkout", "dashboard", "docs", "healthz", "openapi", "pay", "providers", "readyz",
+    "sdk", "v2"
 )  # fmt: skip
 """What the paths of the service's own routes begin with."""
 

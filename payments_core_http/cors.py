@@ -9,6 +9,7 @@ OPEN_PATHS: tuple[str, ...] = (
     "/v2/client/",
     "/v2/public/payments/",
     "/v2/public/payment-links/",
+    "/checkout/",  # the element: a module of another origin is fetched with CORS
 )
 """Paths that a browser calls from any origin."""
 

@@ -15,3 +15,9 @@ PRIVATE_PAGE_HEADERS: Mapping[str, str] = {
     "X-Robots-Tag": "noindex, nofollow",
 }
 """Each kind of page adds its own Content-Security-Policy."""
+
+
+def allow_frame(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """The headers of a page that a page of another origin may frame, as its policy says: browsers
+    without `frame-ancestors` would obey `X-Frame-Options`, which cannot name an origin."""
+    return {name: text for name, text in headers.items() if name != "X-Frame-Options"}

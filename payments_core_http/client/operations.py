@@ -180,7 +180,7 @@ def payment_settings_replace(
     `updatedAt` are ignored, so that you can send back what you read.
 
     `enabled`: Whether pages on the allowed origins may create Payments.
-    `allowed_origins`: The origins whose pages may create Payments, as browsers send them.
+    `allowed_origins`: The origins whose pages may frame the checkout page, and create Payments.
     `allowed_destinations`: The addresses that public Payments may pay.
     `allowed_methods`: The methods that payers may use.
     `chains`: The chains that Payments may be on; null means any chain.

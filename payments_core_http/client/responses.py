@@ -104,7 +104,7 @@ class PaymentSettings(Response, frozen=True, kw_only=True):
     enabled: bool
     """Whether pages on the allowed origins may create Payments."""
     allowed_origins: list[str]
-    """The origins whose pages may create Payments, as browsers send them."""
+    """The origins whose pages may frame the checkout page, and create Payments."""
     allowed_destinations: list[PayableWallet]
     """The addresses that public Payments may pay."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
@@ -3619,6 +3619,8 @@ class PublicPayment(Response, frozen=True, kw_only=True):
     """Who created it: your backend, a client token, or public checkout. Null for Payments
 that are older than this field.
 """
+    payment_url: str | None
+    """The link to the hosted checkout page; null if the service has no public URL."""
     expires_at: datetime
     """When it can no longer be paid; null for a send."""
     succeeded_at: datetime | None

@@ -160,7 +160,7 @@ BY_NAME: Mapping[str, str] = {
     "vaultId": "The vault's id.",
     "vaults": "The account's vaults, one for each chain.",
     # Public checkout's settings
-    "allowedOrigins": "The origins whose pages may create Payments, as browsers send them.",
+    "allowedOrigins": "The origins whose pages may frame the checkout page, and create Payments.",
     "branding": "Your brand on the checkout page.",
     "confirmations": "How many blocks must follow the block of a transfer, by chain.",
     "logoUrl": "Your logo; null without one.",

@@ -60,6 +60,8 @@ class BuiltPage:
     view: CheckoutView
     panel: tuple[PanelForm, ...]
     choices: ChoiceForms
+    frame_origin: str | None
+    """The shop's origin that frames the page; None if the page may not be framed."""
     etag: str
 
     @property
@@ -75,6 +77,7 @@ class BuiltPage:
             view=self.view,
             panel=self.panel,
             choices=self.choices,
+            frame_origin=self.frame_origin,
             etag=self.etag,
             network_words=NETWORK_WORDS[self.view.network_kind] if mode == "sandbox" else None,
             reach_words=REACH_WORDS.get(self.view.network_kind),
@@ -91,9 +94,11 @@ def build_checkout(
     wanted: str | None,
     accept_language: str | None,
     shown: str | None = None,
+    framing: str | None = None,
 ) -> BuiltPage:
     """The page of a link, in the language that its reader chose or that the browser prefers, with
-    the part of the method that is to be `shown` first.
+    the part of the method that is to be `shown` first. The origin `framing` may frame it if the
+    payment settings allow that origin.
 
     Raises NotFound, EntitlementRequired.
     """
@@ -105,8 +110,10 @@ def build_checkout(
     token = make_choice_token(service.parts.ports.key_ring, code)
     choices = ChoiceForms(token, language.tag, shown)
     timeless = attrs.asdict(evolve(view, left_ms=None, landmark=None))
-    tag = make_etag(repr((language.tag, timeless, panel, shown)).encode())
-    return BuiltPage(page.payment.api_version, language, view, panel, choices, tag)
+    frame_origin = framing if framing in page.allowed_origins else None
+    tag = make_etag(repr((language.tag, timeless, panel, shown, frame_origin)).encode())
+    version = page.payment.api_version
+    return BuiltPage(version, language, view, panel, choices, frame_origin, tag)
 
 
 def render_error_page(

@@ -24,7 +24,7 @@ from payments_core.payment_settings.record import PaymentMethod
 from payments_core.validation.metadata import shorten_name
 from payments_core_http.calls import ApiCall, PageCall
 from payments_core_http.errors import status_of
-from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS
+from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS, allow_frame
 from payments_core_http.pages.choices import choose
 from payments_core_http.pages.colors import make_accent
 from payments_core_http.pages.sandbox_panel import read_action, require_own_form
@@ -37,11 +37,10 @@ if TYPE_CHECKING:
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
+    "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Nothing from other origins, nothing inline, and no frames."""
-CONTENT_SECURITY_POLICY = f"{_POLICY}; form-action 'none'"
+"""Nothing from other origins, and nothing inline."""
+CONTENT_SECURITY_POLICY = f"{_POLICY}; frame-ancestors 'none'; form-action 'none'"
 
 PAGE_HEADERS: Mapping[str, str] = {
     **PRIVATE_PAGE_HEADERS,
@@ -81,9 +80,10 @@ def show_checkout(service: PaymentsService, call: PageCall) -> Response:
 
     service.refresh()  # no credential has read the clock yet
     code, wanted = call.path["code"], call.query.get("lang")
-    shown = call.query.get("method")
-    built = build_checkout(service, call.mode, code, wanted, call.accept_language, shown)
-    headers = {**PAGE_HEADERS, "Content-Security-Policy": build_policy(built)}
+    shown, framing = call.query.get("method"), call.query.get("frame")
+    built = build_checkout(service, call.mode, code, wanted, call.accept_language, shown, framing)
+    common = PAGE_HEADERS if built.frame_origin is None else allow_frame(PAGE_HEADERS)
+    headers = {**common, "Content-Security-Policy": build_policy(built)}
     if built.view.left_ms is not None:  # also in a 304, whose reader may have slept
         headers["Payment-Left-Ms"] = str(built.view.left_ms)
     return call.respond_tagged(
@@ -91,7 +91,7 @@ def show_checkout(service: PaymentsService, call: PageCall) -> Response:
     )
 
 
-_TARGET_FIELDS = frozenset({"play", "token", "lang"})
+_TARGET_FIELDS = frozenset({"play", "token", "lang", "frame"})
 """What the target of a form of the page may name."""
 
 
@@ -121,6 +121,8 @@ def act(service: PaymentsService, call: PageCall) -> Response:
     back = {"lang": lang} if lang in LANGUAGES else {}
     if shown in get_args(PaymentMethod):
         back["method"] = shown
+    if "frame" in query:
+        back["frame"] = query["frame"]
     headers = {name: text for name, text in PAGE_HEADERS.items() if name != "Content-Type"}
     location = code + (f"?{urlencode(back)}" if back else "")
     version = service.settings.versions.current
@@ -141,8 +143,11 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
 
 
 def build_policy(built: BuiltPage) -> str:
-    """The Content-Security-Policy of a page: the common one, with the page's forms and logo."""
-    policy = f"{_POLICY}; form-action 'self'" if built.has_forms else CONTENT_SECURITY_POLICY
+    """The Content-Security-Policy of a page: the common one, with the page's forms and logo, and
+    with the origin that may frame it."""
+    ancestors = built.frame_origin or "'none'"
+    forms = "'self'" if built.has_forms else "'none'"
+    policy = f"{_POLICY}; frame-ancestors {ancestors}; form-action {forms}"
     logo_url = built.view.logo_url
     return policy if logo_url is None else f"{policy}; img-src {_name_source(logo_url)}"
 
@@ -165,6 +170,19 @@ def show_accent(service: PaymentsService, call: ApiCall[None, AccentQuery]) -> R
     version = service.settings.versions.current
     headers = {**_FILE_HEADERS, "Content-Type": _CSS}
     return call.add_etag(Response(200, style.encode(), version, headers))
+
+
+def show_element(service: PaymentsService, call: ApiCall[None, None]) -> Response:
+    """The script of the element for shops: for pages of any origin."""
+    from payments_core_http.pages.element import build_element
+
+    headers = {
+        **_FILE_HEADERS,
+        "Content-Type": _SCRIPT,
+        "Cross-Origin-Resource-Policy": "cross-origin",
+    }
+    version = service.settings.versions.current
+    return call.add_etag(Response(200, build_element(), version, headers))
 
 
 def _make_file_route(path: str, media_type: str) -> Route:
@@ -207,6 +225,10 @@ ROUTES: tuple[Row, ...] = (
     Route(
         "GET", "/pay/assets/accent.css", show_accent, needs=None, query=AccentQuery, response=Any,
         has_etag=True, summary="The color of a partner, made readable.",
+    ),
+    Route(
+        "GET", "/checkout/element.js", show_element, needs=None, response=Any, has_etag=True,
+        summary="The element that shows the checkout page in a shop's own page.",
     ),
     *(_make_file_route(path, media_type) for path, media_type in _STATIC.items()),
 )  # fmt: skip

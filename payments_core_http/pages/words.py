@@ -364,6 +364,16 @@ WALLET_WORDS: Mapping[str, str] = {
 }
 """The script's messages while it pays from a wallet, and why it does not."""
 
+ELEMENT_WORDS: Mapping[str, str] = {
+    "pay": N_("Pay"),
+    "payment": N_("Payment"),
+    "close": N_("Close"),
+    "alone": N_("Open in a new tab"),
+    "refused": N_("This payment cannot be shown"),
+    "unreachable": N_("The page cannot be shown at present"),
+}
+"""The texts of the element in a shop's own page; all others are in the page that it shows."""
+
 PANEL_WORDS: Mapping[Action, str] = {
     "pay": N_("Pay in full"),
     "pay_short": N_("Pay too little"),

@@ -104,7 +104,8 @@ class CheckoutPage:
     may come. `scanned_height` is the newest block that was scanned; -1 without one. `landmark` is a
     block (height, hash) that a wallet on the same network shows too. `scanned_at_ms` is when the
     last scan of the chain began; None without one. `app_name` names the merchant where the branding
-    does not. `looked_at` is the time of the snapshot. `client_secret` is set while the link can be
+    does not. `allowed_origins` are those of the settings, whose pages may frame this one.
+    `looked_at` is the time of the snapshot. `client_secret` is set while the link can be
     exchanged for it. `methods` are those that can be used now, and `offered` has for each that has
     a provider the newest offer that was not paid.
     """
@@ -123,6 +124,7 @@ class CheckoutPage:
     looked_at: Instant
     client_secret: str | None = attrs.field(repr=False)
     methods: tuple[CheckoutMethod, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
     offered: Mapping[PaymentMethod, OptionDetails] = attrs.field(factory=dict)
 
 
@@ -210,6 +212,7 @@ class Checkout:
             looked_at=now,
             client_secret=self._make_secret(environment, payment, newest) if is_open else None,
             methods=usable,
+            allowed_origins=settings.terms.allowed_origins,
             offered=offered,
         )
 

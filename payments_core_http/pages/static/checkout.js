@@ -24,6 +24,36 @@ const checkout = (() => {
 
   const main = () => document.querySelector("main");
 
+  // The origin of the shop's page that frames this one, which the service has checked; else nothing.
+  const findFraming = () => (window.parent === window ? undefined : main().dataset.frame);
+
+  // Only that origin hears it.
+  const tell = (type, facts = {}) => {
+    const framing = findFraming();
+    if (framing) window.parent.postMessage({ type: `payments-checkout:${type}`, ...facts }, framing);
+  };
+
+  const measure = () => Math.ceil(document.body.getBoundingClientRect().height);
+
+  // In a frame a link to this page stays there, and any other page has a tab of its own. The way back
+  // is the shop's whole page; so is the way to a wallet app, which a policy of the shop would stop.
+  const fitFrame = () => {
+    const framing = findFraming();
+    if (!framing) return;
+    const keep = (url) => {
+      const kept = new URL(url);
+      kept.searchParams.set("frame", framing);
+      return kept.href;
+    };
+    const here = location.origin + location.pathname;
+    for (const link of document.querySelectorAll("a:not([target])")) {
+      if (link.origin + link.pathname === here) link.href = keep(link.href);
+      else link.target = link.id === "back" || !link.protocol.startsWith("http") ? "_top" : "_blank";
+    }
+    for (const form of document.forms) form.action = keep(form.action);
+    tell("shown", { stage: main().dataset.stage, height: measure() });
+  };
+
   // The new page as a document: none of its text is ever parsed here as markup. Null while the
   // shown page is the newest, and if a later request has replaced this one.
   const fetchPage = () => new Promise((resolve, reject) => {
@@ -145,7 +175,7 @@ const checkout = (() => {
   const planReturn = () => {
     const back = document.querySelector("[data-return-ms]");
     const [{ type } = {}] = performance.getEntriesByType("navigation");
-    if (!back || isStaying || leaving || type === "back_forward") return;
+    if (!back || findFraming() || isStaying || leaving || type === "back_forward") return;
     document.getElementById("returning").hidden = false;
     document.getElementById("stay").addEventListener("click", () => {
       isStaying = true;
@@ -165,6 +195,7 @@ const checkout = (() => {
     showTimeLeft();
     showLocalTimes();
     planReturn();
+    fitFrame();
     for (const listener of listeners) listener();
   };
 
@@ -176,6 +207,8 @@ const checkout = (() => {
     schedule();
     document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
     window.addEventListener("online", poll);
+    new ResizeObserver(() => { tell("resized", { height: measure() }); }).observe(document.body);
+    document.addEventListener("keydown", ({ key }) => { if (key === "Escape") tell("left"); });
     window.addEventListener("pageshow", ({ persisted }) => { if (persisted) poll(); });
   });
 

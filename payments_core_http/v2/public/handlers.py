@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def read_payment(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The Payment, with its options without an account."""
     details = call.resources.public_payments.read(call.path["paymentId"])
-    return call.respond(public_views.payment(details))
+    has_links = service.settings.has_public_url
+    url = service.parts.links.build_url(details.payment) if has_links else None
+    return call.respond(public_views.payment(details, url))
 
 
 def read_state(service: PaymentsService, call: ApiCall[None, None]) -> Response:

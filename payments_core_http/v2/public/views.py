@@ -70,6 +70,8 @@ class PublicPaymentView:
     successUrl: str | None
     cancelUrl: str | None
     createdBy: CreatedBy | None
+    paymentUrl: str | None = attrs.field(repr=False)
+    """The link to the hosted checkout page; null if the service has no public URL."""
     expiresAt: str
     """When it can no longer be paid; null for a send."""
     succeededAt: str | None
@@ -175,9 +177,9 @@ class ExchangedLinkView:
     """When the link expires."""
 
 
-def payment(details: PaymentDetails) -> PublicPaymentView:
+def payment(details: PaymentDetails, payment_url: str | None) -> PublicPaymentView:
     """A Payment, to the holder of its secret."""
-    return PublicPaymentView(**_payment_fields(details))
+    return PublicPaymentView(paymentUrl=payment_url, **_payment_fields(details))
 
 
 def created_payment(details: PaymentDetails) -> CreatedPublicPaymentView:

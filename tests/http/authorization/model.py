@@ -183,6 +183,7 @@ _TABLE: tuple[Row, ...] = (
     Row(method="GET", path="/pay/{code}", caller="nobody"),
     Row(method="POST", path="/pay/{code}", caller="nobody", ok=303),
     Row(method="GET", path="/pay/assets/accent.css", caller="nobody"),
+    Row(method="GET", path="/checkout/element.js", caller="nobody"),
     Row(method="GET", path="/assets/style.css", caller="nobody"),
     Row(method="GET", path="/pay/assets/checkout.js", caller="nobody"),
     Row(method="GET", path="/pay/assets/wallet.js", caller="nobody"),

@@ -11,6 +11,7 @@ from payments_core_http.v2.client import views as client_views
 from payments_core_http.v2.options import bodies as options
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.payments import views as payment_views
+from payments_core_http.v2.public import views as public_views
 from payments_core_http.v2.wallets import bodies as wallets
 
 HIDDEN = (
@@ -23,6 +24,7 @@ HIDDEN = (
     (payment_views.PaymentView, "paymentUrl"),
     (client_views.RecipientPaymentView, "paymentUrl"),
     (client_views.PayerPaymentView, "paymentUrl"),
+    (public_views.PublicPaymentView, "paymentUrl"),
 )
 
 
