@@ -20,6 +20,7 @@ from payments_core.errors import (
     ConfigurationError,
     ConflictError,
     DependencyError,
+    DependencyFailed,
     Forbidden,
     LimitReached,
     Missing,
@@ -267,7 +268,14 @@ def headers_of(error: PaymentsError, challenge: str) -> dict[str, str]:
 
 
 def to_payments_error(error: Exception, request_id: str, place: str) -> PaymentsError:
-    """The error for the caller; an unexpected exception is written to the log."""
+    """The error for the caller.
+
+    What the caller is not told is written to the log: why a dependency failed, and an unexpected
+    exception.
+    """
+    if isinstance(error, DependencyFailed) and error.__cause__ is not None:
+        why = redact(str(error.__cause__))
+        logger.warning("%s at %s: the %s failed: %s", request_id, place, error.dependency, why)
     if isinstance(error, PaymentsError):
         return error
     if isinstance(error, StorageUnavailable):

@@ -230,9 +230,13 @@ class Partner:
 
 def _why_again(answer: ApiResponse) -> str | None:
     """Why a request should be sent again as it is; None where that is its answer."""
-    if answer.status < 400 or (answer.status < 500 and answer.status not in (409, 429)):
+    if answer.status < 400:
         return None
-    code = str(answer.document["error"]["code"])
-    if answer.status == 409 and code != "idempotency_in_progress":
-        return None
-    return f"{answer.status} {code}"
+    error = answer.document["error"]
+    is_asked_for = (
+        answer.status >= 500
+        or answer.status == 429
+        or error["code"] == "idempotency_in_progress"
+        or (answer.status == 424 and error["details"]["retryable"])
+    )
+    return f"{answer.status} {error['code']}" if is_asked_for else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -281,7 +282,9 @@ class TestVerifications:
         )  # fmt: skip
         assert len(payer.call("GET", "/verifications").json["data"]) == 1
 
-    def test_a_provider_out_of_reach_changes_nothing(self, payer: Partner) -> None:
+    def test_a_provider_out_of_reach_changes_nothing(
+        self, payer: Partner, caplog: pytest.LogCaptureFixture
+    ) -> None:
         service, fails = payer.api.service, iter((True, False))
         provider = SimulatedKyc(lambda: next(fails))
         service.parts.verifications = Verifications(
@@ -291,6 +294,10 @@ class TestVerifications:
         )
         seen = payer.call("POST", "/verifications", {}, key="v")
         assert (seen.status, seen.code) == (424, "dependency_failed")
+        [said] = caplog.messages  # the operator reads why, and the caller does not
+        assert seen.json["error"]["details"]["requestId"] in said
+        assert re.search(r"the kyc failed: .+", said)
+        assert said.rpartition(": ")[2] not in seen.body.decode()
         details = seen.json["error"]["details"]
         assert (details["dependency"], details["retryable"]) == ("kyc", True)
         assert payer.call("GET", "/verifications").json["data"] == []
