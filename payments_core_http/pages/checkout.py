@@ -219,7 +219,7 @@ def _format_amounts(page: CheckoutPage, language: Language, networks: Networks) 
         if one.holds_misdirected
     ]
     more = ["…"] if len(held) > _MAX_NAMED else []
-    amounts["misdirected"] = ", ".join([*held[:_MAX_NAMED], *more])
+    amounts["misdirected"] = language.join((*held[:_MAX_NAMED], *more))
     return amounts
 
 
@@ -241,8 +241,8 @@ def _choose_words(page: CheckoutPage) -> Words:
         return MISDIRECTED_WORDS[page.stage]
     if page.stage == "waiting" and any(one.status == "reorged" for one in page.receipts):
         return UNDONE_WORDS
-    if page.stage == "waiting" and _is_unseen(page):
-        return NOT_LOOKED_WORDS
+    if page.stage in NOT_LOOKED_WORDS and _is_unseen(page):
+        return NOT_LOOKED_WORDS[page.stage]
     if page.stage == "received" and IN_REVIEW in page.payment.labels:
         return IN_REVIEW_WORDS
     if page.stage == "failed" and page.payment.books.held_atomic > 0:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from payments_core.errors import (
+    BadInput,
+    ConflictError,
+    DependencyError,
+    DestinationNotAllowed,
     Forbidden,
+    InsufficientPermissions,
     LimitReached,
     Missing,
+    OptionExpired,
+    PaymentExpired,
+    PaymentOptionLimitReached,
     PaymentsError,
+    ScreeningRefused,
     ServiceUnavailable,
+    Unprocessable,
 )
 from payments_core_http.errors import RateLimiterUnavailable
 from payments_core_http.pages.words import N_, Words
@@ -62,8 +72,66 @@ _ERROR_WORDS: tuple[tuple[type[PaymentsError], Words], ...] = (
 )
 
 
-def find_error_words(error: PaymentsError, status: int) -> Words:
-    """The text of an error's page by the status of the error."""
-    words = next(words for kind, words in _ERROR_WORDS if isinstance(error, kind))
+_ADDRESS_REFUSED = Words(
+    "warn",
+    N_("This address cannot be used"),
+    N_("Go back and give another address of your own wallet. You were not charged."),
+)
+
+_PAGE_CHANGED = Words(
+    "warn",
+    N_("The page was not up to date"),
+    N_("Go back: the page shows what is possible now. Look there before you pay."),
+)
+
+_METHOD_UNAVAILABLE = Words(
+    "warn",
+    N_("This way to pay is not available"),
+    N_("Go back and choose another one, or ask the merchant. You were not charged."),
+)
+
+_FORM_ERROR_WORDS: tuple[tuple[type[PaymentsError], Words], ...] = (
+    (ScreeningRefused, _ADDRESS_REFUSED),
+    (DestinationNotAllowed, _ADDRESS_REFUSED),
+    (
+        PaymentExpired,
+        Words(
+            "warn",
+            N_("The time to pay has ended"),
+            N_("Do not send anything now. Go back to see what has happened."),
+        ),
+    ),
+    (InsufficientPermissions, _PAGE_CHANGED),
+    (OptionExpired, _PAGE_CHANGED),
+    (ConflictError, _PAGE_CHANGED),
+    (PaymentOptionLimitReached, _METHOD_UNAVAILABLE),
+    (Unprocessable, _METHOD_UNAVAILABLE),
+    (
+        DependencyError,
+        Words(
+            "warn",
+            N_("The provider does not answer"),
+            N_(
+                "You were not charged. Go back and try again in a minute, or choose another way to"
+                " pay."
+            ),
+        ),
+    ),
+    (
+        BadInput,
+        Words(
+            "warn",
+            N_("What was entered cannot be used"),
+            N_("Go back and check what you have chosen and entered. You were not charged."),
+        ),
+    ),
+)
+"""For a form of a page that could be shown: what is wrong is not the link."""
+
+
+def find_error_words(error: PaymentsError, status: int, *, is_form: bool) -> Words:
+    """The text of an error's page by the status of the error; `is_form` if a form was sent."""
+    table = (*_FORM_ERROR_WORDS, *_ERROR_WORDS) if is_form else _ERROR_WORDS
+    words = next(words for kind, words in table if isinstance(error, kind))
     is_ours = words is _ERROR_WORDS[-1][1]
     return _LINK_NOT_OPENED if is_ours and status < 500 else words

@@ -1,4 +1,4 @@
-"""The languages of the pages: catalogs, numbers and times by locale.
+"""The languages of the pages: catalogs, plural forms, numbers and times by locale.
 
 A catalog is a `.po` file under `locale/`, read when its language is first requested, so that nobody
 has to compile one. Texts that a catalog lacks are shown in English, the language of the code.
@@ -6,15 +6,18 @@ has to compile one. Texts that a catalog lacks are shown in English, the languag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
+from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
+from io import BytesIO
 
 import attrs
 from babel import Locale
 from babel.dates import format_date, format_time, get_datetime_format
+from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
 
@@ -23,8 +26,19 @@ from payments_core.money import format_amount
 from payments_core.networks import Asset
 
 DEFAULT_LANGUAGE = "en"
-LANGUAGES: Mapping[str, str] = {"en": "English", "es": "Español", "ar": "العربية"}
+LANGUAGES: Mapping[str, str] = {
+    "en": "English",
+    "es": "Español",
+    "ar": "العربية",
+    "fr": "Français",
+    "de": "Deutsch",
+    "pt": "Português",
+    "zh": "简体中文",
+}
 """The languages that a reader can choose, each by its own name."""
+
+_VARIANTS: Mapping[str, str] = {"pt": "pt_BR", "zh": "zh_Hans"}
+"""Which form of a language its texts have, where there are several."""
 
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 _MAX_CHARACTERS = 200
@@ -36,7 +50,12 @@ class Language:
 
     tag: str
     locale: Locale
-    texts: Mapping[str, str] = attrs.field(repr=False)
+    texts: NullTranslations = attrs.field(repr=False)
+
+    @property
+    def html_tag(self) -> str:
+        """The language of the texts as in HTML (BCP 47), such as `pt-BR`."""
+        return str(self.locale).replace("_", "-")
 
     @property
     def direction(self) -> str:
@@ -49,11 +68,18 @@ class Language:
         Each value is isolated from the direction of the text around it: a reference in Latin
         letters must not change the order of an Arabic sentence.
         """
-        translated = self.texts.get(text, text)
-        if not values:
-            return translated
-        isolated = {name: f"{_ISOLATE}{value}{_END_ISOLATE}" for name, value in values.items()}
-        return translated % isolated
+        return _fill(self.texts.gettext(text), values)
+
+    def translate_count(self, one: str, more: str, number: int, **values: object) -> str:
+        """The text in the form that this language has for the number; English has two, Arabic six.
+
+        `one` and `more` are the English forms. Values are filled in as by `translate`.
+        """
+        return _fill(self.texts.ngettext(one, more, number), values)
+
+    def join(self, parts: Iterable[str]) -> str:
+        """The parts of a list."""
+        return self.translate(", ").join(parts)
 
     def format_amount(self, amount_atomic: int, asset: Asset) -> str:
         """An amount with its symbol on the same line, exact at any length.
@@ -78,24 +104,38 @@ class Language:
         return f"{pattern.format(time, date)} UTC"
 
 
+def _fill(text: str, values: Mapping[str, object]) -> str:
+    if not values:
+        return text
+    return text % {name: f"{_ISOLATE}{value}{_END_ISOLATE}" for name, value in values.items()}
+
+
 @cache
 def get_language(tag: str) -> Language:
     """The language of a tag in LANGUAGES."""
     if tag not in LANGUAGES:
         raise ValueError(f"no language {tag!r}")
-    return Language(tag, Locale.parse(tag), _read_catalog(tag))
+    return Language(tag, get_locale(tag), _read_catalog(tag))
+
+
+def get_locale(tag: str) -> Locale:
+    """The locale of a tag in LANGUAGES."""
+    return Locale.parse(_VARIANTS.get(tag, tag))
 
 
 def choose_language(wanted: str | None, accept_language: str | None) -> Language:
     """The language that the reader chose, else the first that the browser prefers, else English.
 
-    Unknown languages of either are ignored.
+    A region does not count: `pt-BR` is `pt`. Unknown languages of either are ignored.
     """
-    if wanted in LANGUAGES:
-        return get_language(wanted)
     preferred = _list_preferred((accept_language or "")[:_MAX_CHARACTERS])
-    tag = next((tag for tag in preferred if tag in LANGUAGES), DEFAULT_LANGUAGE)
-    return get_language(tag)
+    tags = (_get_primary(wanted or ""), *preferred)
+    return get_language(next((tag for tag in tags if tag in LANGUAGES), DEFAULT_LANGUAGE))
+
+
+def _get_primary(tag: str) -> str:
+    """The language of a tag, without its script and region."""
+    return tag.strip().partition("-")[0].lower()
 
 
 def _list_preferred(accept_language: str) -> list[str]:
@@ -105,7 +145,7 @@ def _list_preferred(accept_language: str) -> list[str]:
         name, _, parameter = item.strip().partition(";")
         weight = _parse_weight(parameter)
         if weight:
-            weighted.append((-weight, place, name.strip().partition("-")[0].lower()))
+            weighted.append((-weight, place, _get_primary(name)))
     return [tag for _, _, tag in sorted(weighted)]
 
 
@@ -115,13 +155,12 @@ def _parse_weight(parameter: str) -> Decimal:
     return Decimal(text) if is_weight else Decimal(0 if text else 1)
 
 
-def _read_catalog(tag: str) -> Mapping[str, str]:
+def _read_catalog(tag: str) -> NullTranslations:
     if tag == DEFAULT_LANGUAGE:
-        return {}
+        return NullTranslations()
     with (files(__package__) / "locale" / f"{tag}.po").open("rb") as lines:
-        catalog = read_po(lines, locale=tag)
-    return {
-        str(message.id): str(message.string)
-        for message in catalog
-        if message.id and message.string and not message.fuzzy
-    }
+        catalog = read_po(lines, locale=get_locale(tag))
+    compiled = BytesIO()
+    write_mo(compiled, catalog)  # which leaves out fuzzy and empty ones
+    compiled.seek(0)
+    return GNUTranslations(compiled)

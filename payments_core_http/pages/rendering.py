@@ -117,12 +117,24 @@ def build_checkout(
 
 
 def render_error_page(
-    error: PaymentsError, request_id: str, wanted: str | None, accept_language: str | None
+    error: PaymentsError,
+    request_id: str,
+    wanted: str | None,
+    accept_language: str | None,
+    *,
+    is_form: bool,
 ) -> bytes:
-    """The page of an error, in words for a payer."""
-    words = find_error_words(error, status_of(type(error)))
+    """The page of an error, in words for a payer, with a way back to the page of a form."""
+    words = find_error_words(error, status_of(type(error)), is_form=is_form)
     language = choose_language(wanted, accept_language)
-    return _render("error.html", language, words=words, code=error.code, request_id=request_id)
+    return _render(
+        "error.html",
+        language,
+        words=words,
+        code=error.code,
+        request_id=request_id,
+        is_form=is_form,
+    )
 
 
 def _render(template: str, language: Language, **values: Any) -> bytes:

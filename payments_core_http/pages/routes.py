@@ -138,7 +138,8 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
     except PaymentsError:
         wanted = None  # the query itself may be wrong
     accept_language = environ.get("HTTP_ACCEPT_LANGUAGE")
-    html = render_error_page(error, request_id, wanted, accept_language)
+    is_form = environ.get("REQUEST_METHOD") == "POST"
+    html = render_error_page(error, request_id, wanted, accept_language, is_form=is_form)
     return Response(status_of(type(error)), html, "", PAGE_HEADERS)
 
 

@@ -108,7 +108,9 @@ def build_progress(
         left_ms = found.estimated_at_ms - page.looked_at
     counted = _count_confirmations(found, language)
     return Progress(
-        text=counted if left_ms is None else f"{counted}, {_describe_left(left_ms, language)}",
+        text=counted
+        if left_ms is None
+        else language.join((counted, _describe_left(left_ms, language))),
         confirmations=min(found.confirmations, found.required or 0),
         required=found.required or None,
         is_soon=left_ms is not None and left_ms <= MINUTE,
@@ -119,16 +121,29 @@ def _count_confirmations(progress: ReceiptProgress, language: Language) -> str:
     blocks = language.format_number(progress.confirmations)
     if not progress.required:
         return language.translate("confirmations: %(blocks)s", blocks=blocks)
-    wanted = language.format_number(progress.required)
-    return language.translate(
-        "%(blocks)s of %(wanted)s confirmations", blocks=blocks, wanted=wanted
+    return language.translate_count(
+        "%(blocks)s of %(wanted)s confirmation",
+        "%(blocks)s of %(wanted)s confirmations",
+        progress.required,
+        blocks=blocks,
+        wanted=language.format_number(progress.required),
     )
 
 
 def _describe_left(left_ms: int, language: Language) -> str:
     """Rounded up: who is promised too much looks too early."""
     if left_ms > _SOON_MS:
-        minutes = language.format_number(-(-left_ms // MINUTE))
-        return language.translate("about %(minutes)s\u00a0min", minutes=minutes)
-    seconds = language.format_number(-(-left_ms // _STEP_MS) * _STEP_MS // SECOND)
-    return language.translate("about %(seconds)s\u00a0s", seconds=seconds)
+        minutes = -(-left_ms // MINUTE)
+        return language.translate_count(
+            "about %(minutes)s\u00a0min",
+            "about %(minutes)s\u00a0min",
+            minutes,
+            minutes=language.format_number(minutes),
+        )
+    seconds = -(-left_ms // _STEP_MS) * _STEP_MS // SECOND
+    return language.translate_count(
+        "about %(seconds)s\u00a0s",
+        "about %(seconds)s\u00a0s",
+        seconds,
+        seconds=language.format_number(seconds),
+    )

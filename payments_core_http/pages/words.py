@@ -156,15 +156,27 @@ METHOD_TITLES: Mapping[PaymentMethod, str] = {
 }
 """The tabs of the methods that the page takes, in their order."""
 
-NOT_LOOKED_WORDS = Words(
-    "wait",
-    N_("Waiting for your payment"),
-    N_(
-        "We have not looked at the network in the last minutes, so we cannot say whether anything"
-        " has arrived. If you have already paid, do not pay again: your transfer will be found."
+NOT_LOOKED_WORDS: Mapping[Stage, Words] = {
+    "waiting": Words(
+        "wait",
+        N_("Waiting for your payment"),
+        N_(
+            "We have not looked at the network in the last minutes, so we cannot say whether"
+            " anything has arrived. If you have already paid, do not pay again: your transfer will"
+            " be found."
+        ),
     ),
-)
-"""While no scan of the network is recent enough to deny that something has arrived."""
+    "part_paid": Words(
+        "warn",
+        N_("Part of the payment has arrived"),
+        N_(
+            "%(received)s of %(amount)s has arrived and is held safely. We have not looked at the"
+            " network in the last minutes: if you have already paid the rest, do not pay again,"
+            " your transfer will be found."
+        ),
+    ),
+}
+"""While no scan of the network is recent enough to deny that more has arrived."""
 
 IN_REVIEW_WORDS = Words(
     "wait",
@@ -328,6 +340,9 @@ REACH_WORDS: Mapping[NetworkKind, str] = {
 """How a chain of a sandbox's own can be paid on."""
 
 WALLET_WORDS: Mapping[str, str] = {
+    "load": N_("Opening WalletConnect."),
+    "scan": N_("Scan the code with your wallet, or open it in a wallet on this device."),
+    "unloaded": N_("Nothing was sent: WalletConnect did not open. Try another way to pay."),
     "connect": N_("Allow this page to see your address, in your wallet."),
     "switch": N_("Allow the change to the network %(network)s, in your wallet."),
     "add": N_("Your wallet does not know the network %(network)s: allow it to add it."),

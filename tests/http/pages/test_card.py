@@ -73,6 +73,15 @@ class TestWhatIsNotKnown:
         assert "We have not looked at the network" in view(page, scanned_at_ms=at).state.text
         assert view(page, scanned_at_ms=now - MINUTE_MS).state.text == "Nothing has arrived yet."
 
+    def test_a_payer_of_a_part_is_told_that_the_rest_may_have_arrived(
+        self, checkout: Checkout
+    ) -> None:
+        page = send(Page(checkout.declare_network("real")), "10")
+        text = strip(view(page, scanned_at_ms=None).state.text)
+        assert text.startswith("10.00 USDC of 25.00 USDC has arrived")
+        assert "if you have already paid the rest, do not pay again" in text
+        assert "still due" in view(page).state.text
+
     def test_what_was_seen_before_is_still_said(self, checkout: Checkout) -> None:
         page = Page(checkout)
         checkout.transfer(page.payment["escrow"]["address"], "7", assetSymbol="DAI")

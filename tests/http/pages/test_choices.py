@@ -6,6 +6,19 @@ from urllib.parse import urlencode
 
 import pytest
 
+from payments_core.errors import (
+    CapabilityNotActive,
+    DependencyFailed,
+    DestinationNotAllowed,
+    OptionLocked,
+    PaymentExpired,
+    PaymentOptionLimitReached,
+    PaymentsError,
+    ScreeningRefused,
+    Unavailable,
+)
+from payments_core_http.errors import InternalError
+from payments_core_http.pages.rendering import render_error_page
 from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
 from tests.http.pages.html import Html
@@ -92,23 +105,53 @@ def test_an_expired_offer_is_not_shown_to_be_paid(checkout: Checkout) -> None:
     assert option["execution"]["url"] not in {one.get("href") for one in shown.all("a")}
 
 
+PAGE_CHANGED = "The page was not up to date"
+UNAVAILABLE = "This way to pay is not available"
+NOT_USABLE = "What was entered cannot be used"
+
+
 @pytest.mark.parametrize(
-    ("changes", "status"),
+    ("changes", "status", "heading"),
     [
-        ({"token": ""}, 403),
-        ({"token": "nonsense"}, 403),
-        ({"asset": "everything"}, 400),
-        ({"asset": f"{BASE}/NONE"}, 422),
-        ({"refundAddress": "0x1"}, 400),
-        ({"refundAddress": ""}, 400),
-        ({"option": "pay_option_" + "x" * 24}, 404),
+        ({"token": ""}, 403, PAGE_CHANGED),
+        ({"token": "nonsense"}, 403, PAGE_CHANGED),
+        ({"asset": "everything"}, 400, NOT_USABLE),
+        ({"asset": f"{BASE}/NONE"}, 422, UNAVAILABLE),
+        ({"refundAddress": "0x1"}, 400, NOT_USABLE),
+        ({"refundAddress": ""}, 400, NOT_USABLE),
+        ({"option": "pay_option_" + "x" * 24}, 404, "There is no such payment"),
     ],
 )
 def test_a_form_that_is_not_ours_or_not_right_is_a_page_of_its_error(
-    checkout: Checkout, changes: dict[str, str], status: int
+    checkout: Checkout, changes: dict[str, str], status: int, heading: str
 ) -> None:
     page = Page(checkout)
     answer = ask_route(page, **changes)
     assert answer.status == status
     assert answer.headers["content-type"].startswith("text/html")
+    assert heading in Html(answer.body).text
     assert page.call("GET").json["options"] == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "heading"),
+    [
+        (DependencyFailed("router"), "The provider does not answer"),
+        (ScreeningRefused("blocked"), "This address cannot be used"),
+        (DestinationNotAllowed("wallet"), "This address cannot be used"),
+        (PaymentExpired(0), "The time to pay has ended"),
+        (OptionLocked("pay_option_x"), PAGE_CHANGED),
+        (PaymentOptionLimitReached(20), UNAVAILABLE),
+        (CapabilityNotActive("routing"), UNAVAILABLE),
+        (Unavailable(1), "The page cannot be shown at present"),
+        (InternalError(), "Something went wrong"),
+    ],
+)
+def test_what_went_wrong_with_a_form_is_said_and_leads_back_to_the_page(
+    failure: PaymentsError, heading: str
+) -> None:
+    """The link is right: a payer who is told otherwise asks the merchant for another one."""
+    html = Html(render_error_page(failure, "req_1", "en", None, is_form=True))
+    assert heading in html.text
+    [back] = [one for one in html.all("a") if one.get("class") == "button primary"]
+    assert back["href"] == "?lang=en"

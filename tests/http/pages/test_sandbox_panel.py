@@ -109,7 +109,7 @@ class TestWhoMayPressIt:
         for target in wrong:
             seen = checkout.api.call("POST", f"/pay/{page.code}{target}", auth=None)
             assert seen.status == 403, target
-            assert "This payment cannot be shown" in Html(seen.body).text
+            assert "The page was not up to date" in Html(seen.body).text
         for target, status in (
             ("?play=expire", 403),
             (f"{right}&more=1", 400),
