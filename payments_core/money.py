@@ -94,3 +94,9 @@ def format_amount(amount_atomic: int, decimals: int) -> str:
         return digits
     whole, fraction = digits[:-decimals], digits[-decimals:]
     return f"{whole}.{fraction.rstrip('0').ljust(min(2, decimals), '0')}"
+
+
+def format_signed_amount(amount_atomic: int, decimals: int) -> str:
+    """The decimal text of an amount that may be below zero."""
+    sign = "-" if amount_atomic < 0 else ""
+    return sign + format_amount(abs(amount_atomic), decimals)

@@ -29,6 +29,8 @@ COMMANDS: Mapping[str, str] = {
     "serve": "Serve the API, as one process of a deployment.",
     "worker": "Run the jobs of a deployment: webhooks, chains, timers.",
     "admin": "Create apps and keys, and maintain a deployment.",
+    "export": "Write the books of a period as CSV, beancount or an SQLite file.",
+    "reconcile": "Compare journal, chains and bank for a period, and name each difference.",
     "networks": "List the networks of a deployment, and check their nodes.",
     "rehearse": "Play a whole Payment on a testnet, with what each step takes and costs.",
     "doctor": "Check settings, keys, storage, limiter, chains, clock and workers.",

@@ -8,7 +8,7 @@ import click
 
 from payments_core.chains.port import ChainUnavailable
 from payments_core.maintenance.offramp_funds import OfframpFunds, compare_offramp_funds
-from payments_core.money import format_amount
+from payments_core.money import format_signed_amount
 from payments_core.service import PaymentsService
 from payments_core_http.cli.admin.service_command import (
     CommandResult,
@@ -55,7 +55,4 @@ def _render(row: OfframpFunds) -> dict[str, Any]:
 
 
 def _format(row: OfframpFunds, amount: int | None) -> str | None:
-    if amount is None:
-        return None
-    sign = "-" if amount < 0 else ""
-    return sign + format_amount(abs(amount), row.asset.decimals)
+    return None if amount is None else format_signed_amount(amount, row.asset.decimals)

@@ -1,0 +1,50 @@
+"""Exports of a closed period: what it opens with, its movements, and the form they are written in.
+
+The memory that an export takes does not depend on how many movements there are. Pages are read as
+the file is written, so the service answers as usual meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date
+
+from payments_core.books.balances import Balances
+from payments_core.books.movements import Movement, iter_movements
+from payments_core.books.period import Period
+from payments_core.storage.port import Storage
+
+EPOCH = date(1970, 1, 1)
+
+Progress = Callable[[str, int], None]
+"""Called with what is being read, and how much of it was."""
+
+_EVERY = 1_000
+
+
+def add_up_opening(
+    storage: Storage, partition: str, period: Period, progress: Progress
+) -> Balances:
+    """What each account had when the period began: the sum of all movements before it."""
+    balances = Balances()
+    for one in _count(
+        iter_movements(storage, partition, Period(EPOCH, period.first)), "earlier", progress
+    ):
+        balances.post(one.asset, one.postings)
+    return balances
+
+
+def read_movements(
+    storage: Storage, partition: str, period: Period, progress: Progress
+) -> Iterator[Movement]:
+    """The movements of the period, in their order."""
+    return _count(iter_movements(storage, partition, period), "movements", progress)
+
+
+def _count(movements: Iterator[Movement], name: str, progress: Progress) -> Iterator[Movement]:
+    number = 0
+    for number, one in enumerate(movements, start=1):
+        yield one
+        if number % _EVERY == 0:
+            progress(name, number)
+    progress(name, number)
