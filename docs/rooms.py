@@ -57,6 +57,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "onramps": "Reusable on-ramps: bank transfers to an account, credited as stablecoins.",
         "webhooks": "Endpoints, deliveries, signatures, replays; the dispatcher.",
         "books": "Periods of the journal: reports, exports, comparison with chains and banks.",
+        "search": "What an id, a reference, an address or a transaction names.",
         "inbox": "What waits for a person in an environment: counted, and listed.",
         "maintenance": "Maintenance by an operator: copy, reseal, purge, repair.",
         "record_types": "Every record type, for adapters that create their tables.",

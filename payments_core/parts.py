@@ -55,6 +55,7 @@ from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.operations import Sandbox
 from payments_core.screening.asking import Screener
 from payments_core.screening.operations import ScreeningDecisions
+from payments_core.search import Search
 from payments_core.settings import Settings
 from payments_core.tenants.client_sessions import ClientSessions
 from payments_core.tenants.operations import Tenants
@@ -136,6 +137,8 @@ class Parts:
         """The identity checks of accounts, by a KYC provider."""
         self.screening: Final = ScreeningDecisions(ports)
         """What screening holds or has stopped, for an operator to decide."""
+        self.search: Final = Search(ports)
+        """Records of an environment by what people have of them."""
         self.inbox: Final = Inbox(ports)
         """What waits for a person in an environment."""
         self.capabilities: Final = Capabilities(ports, banks, funding_banks.by_mode)

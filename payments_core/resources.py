@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Generic, TypeVar
 
-from payments_core import inbox
+from payments_core import inbox, search
 from payments_core.accounts import address_balances, directory
 from payments_core.accounts import operations as accounts
 from payments_core.accounts import wallets as wallet_operations
@@ -155,6 +155,16 @@ class Screening(Resource):
     decide: Final = bound(lambda p: p.screening, screening.ScreeningDecisions.decide)
 
 
+class Search(Resource):
+    """Records by what people have of them: an id, a reference, an address, a transaction.
+
+    >>> shop.search.find(paid.id)
+    (Found(kind='payment', id='payment_...', within=None),)
+    """
+
+    find: Final = bound(lambda p: p.search, search.Search.find)
+
+
 class Inbox(Resource):
     """What waits for a person: Payments to decide about, held transfers, failing endpoints.
 
@@ -277,6 +287,7 @@ class Payments(Resource):
     list_allowed_actions: Final = bound(
         lambda p: p.reconciliation, reconciliation.Reconciliations.list_allowed
     )
+    plan_action: Final = bound(lambda p: p.reconciliation, reconciliation.Reconciliations.plan)
     refund: Final = bound(lambda p: p.refunds, refunds.Refunds.create)
     refund_all: Final = bound(lambda p: p.refunds, refunds.Refunds.create_all)
     plan_refund: Final = bound(lambda p: p.refunds, refunds.Refunds.plan)
@@ -513,6 +524,7 @@ class Resources(Resource):
     wallets: Final = Shown(Wallets)
     verifications: Final = Shown(Verifications)
     screening: Final = Shown(Screening)
+    search: Final = Shown(Search)
     inbox: Final = Shown(Inbox)
     bank_accounts: Final = Shown(BankAccounts)
     onramps: Final = Shown(Onramps)

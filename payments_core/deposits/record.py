@@ -106,6 +106,7 @@ class Deposit(Record):
                 descending=True,
             ),
             Index("by_log", key=_LOG),
+            Index("by_transaction", key=("transaction_hash",)),
         ),
         uniques=(Unique("log", _LOG),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),

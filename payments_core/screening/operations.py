@@ -8,6 +8,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.bringing_forward import bring_known_forward
 from payments_core.engine.ports import Ports
 from payments_core.errors import InvalidState, NotFound
+from payments_core.evolve import evolve
 from payments_core.screening.judging import Concern, Decided, decide_by_hand, decision_id
 from payments_core.screening.record import HeldTransfer, HoldStatus, ScreeningVerdict
 from payments_core.storage.jobs import Job
@@ -63,7 +64,8 @@ class ScreeningDecisions:
         """Clear or block the subject of a held transfer, for its resource and direction alone.
 
         What is in review is signed or blocked at once. What is blocked was ended, and is requested
-        again by whoever needs it: then a cleared subject passes. Other subjects of the transfer
+        again by whoever needs it: then a cleared subject passes. What an operator has blocked stays
+        in the list, so that it can be cleared later. Other subjects of the transfer
         need verdicts of their own. `operator` is the name of who decides, which is stored.
 
         Raises NotFound, and InvalidState while the transfer is being looked at.
@@ -84,12 +86,18 @@ class ScreeningDecisions:
             verdict = decide_by_hand(
                 held.resource, concern, known, outcome=outcome, operator=operator, now=now
             )
-            ends = held.status == "blocked" and job is None
-            return Decision(
+            stored: Decision[ScreeningVerdict] = Decision(
                 verdict,
                 inserts=(verdict,) if known is None else (),
                 replaces=() if known is None else (verdict,),
-                deletes=(held,) if ends else (),
-            ).merge(moved)
+            )
+            ended: Decision[None] = Decision(None)
+            if held.status == "blocked" and job is None:  # no job follows the decision
+                if outcome == "clear":
+                    ended = Decision(None, deletes=(held,))
+                else:
+                    kept = evolve(held, decided_by=operator, updated_at_ms=now)
+                    ended = Decision(None, replaces=(kept,))
+            return stored.merge(moved, ended)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)

@@ -49,10 +49,11 @@ class HeldTransfer(Record):
     A request that was refused for its destination has no transfer, and is `blocked` under the id of
     the operator's verdict that it waits for.
 
-    `in_review` it is looked at again by that job. `blocked` it was stopped. It is deleted when the
-    transfer may be signed, when its owner no longer needs it, and when an operator has decided what
-    is blocked. `resource` is for whom an operator decides: the Payment, the deposit or the bank
-    transaction; `owner` is what named the transfer. Without a `case` the provider did not answer.
+    `in_review` it is looked at again by that job. `blocked` it was stopped, by the operator of the
+    name `decided_by` if there is one. It is deleted when the transfer may be signed, when its owner
+    no longer needs it, and when an operator has cleared what is blocked. `resource` is for whom an
+    operator decides: the Payment, the deposit or the bank transaction; `owner` is what named the
+    transfer. Without a `case` the provider did not answer.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -62,6 +63,8 @@ class HeldTransfer(Record):
             Index("by_status", key=("status",), order=("created_at",)),
             Index("by_subject", key=("subject_key",), order=("created_at",)),
         ),
+        schema=2,
+        oldest_reader=1,
     )
 
     status: HoldStatus
@@ -73,6 +76,7 @@ class HeldTransfer(Record):
     transfer_id: str | None = None
     case: str | None = None
     reason: str | None = None
+    decided_by: str | None = None
     created_at_ms: Instant
     updated_at_ms: Instant
 

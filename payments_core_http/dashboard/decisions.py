@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from payments_core.engine.idempotency.record import Response
-from payments_core.errors import ValidationFailed
+from payments_core.errors import ReconciliationActionNotAllowed, ValidationFailed
+from payments_core.payments.record import Payment
 from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.refunding.reconciliation_rules import (
     RECONCILIATION_ACTIONS,
     SENDS_BACK,
     ReconciliationAction,
 )
+from payments_core.payments.refunds.plans import RefundLeg
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.rendering import redirect, render_page, run_form
 from payments_core_http.dashboard.words import ACTION_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from payments_core.service import PaymentsService
 
@@ -56,10 +58,12 @@ def refund(service: PaymentsService, call: PageCall) -> Response:
 
 
 def show_reconcile(service: PaymentsService, call: PageCall) -> Response:
-    """A decision to be confirmed, with a note."""
+    """A decision to be confirmed, with a note; it names what moves, and to whom."""
     id, action = call.path["paymentId"], _read_action(call.query)
     details = call.resources.payments.read(id)
     allowed = call.resources.payments.list_allowed_actions(id)
+    destination = call.query.get("destination", "").strip()
+    legs = _plan(call, id, action, destination)
     receipt_id = call.query.get("receiptId")
     return render_page(
         call,
@@ -70,8 +74,30 @@ def show_reconcile(service: PaymentsService, call: PageCall) -> Response:
         words=ACTION_WORDS[action],
         is_allowed=action in allowed,
         sends_back=action in SENDS_BACK,
+        destination=destination,
+        legs=legs,
+        moved=_sum_moved(action, details.payment, legs),
         receipt=next((one for one in details.receipts if one.id == receipt_id), None),
     )
+
+
+def _plan(
+    call: PageCall, id: str, action: ReconciliationAction, destination: str
+) -> Sequence[RefundLeg]:
+    """What a decision sends back; empty if a destination must be named first."""
+    try:
+        return call.resources.payments.plan_action(id, action, destination=destination or None)
+    except ReconciliationActionNotAllowed:
+        return ()
+
+
+def _sum_moved(action: ReconciliationAction, payment: Payment, legs: Sequence[RefundLeg]) -> int:
+    """The amount that a decision moves, if it moves the Payment's own token."""
+    if action == "accept":
+        return payment.releasable_atomic
+    if action == "retry_execution":
+        return payment.amount_atomic if payment.intent == "send" else payment.releasable_atomic
+    return sum(leg.amount_atomic for leg in legs)
 
 
 def reconcile(service: PaymentsService, call: PageCall) -> Response:

@@ -56,12 +56,13 @@ SECTIONS: Sequence[Section] = (
 
 def list_sections(authority: Authority) -> Sequence[Section]:
     """The sections that the caller may open, from its present rights."""
-    return [section for section in SECTIONS if _may_open(authority, section)]
+    return [section for section in SECTIONS if is_allowed(authority, section.needs)]
 
 
-def _may_open(authority: Authority, section: Section) -> bool:
+def is_allowed(authority: Authority, needs: Requirement) -> bool:
+    """Whether the caller may open a page that requires this."""
     try:
-        evolve(authority, requirement=section.needs).require_allowed()
+        evolve(authority, requirement=needs).require_allowed()
     except EntitlementRequired:
         return False
     return True

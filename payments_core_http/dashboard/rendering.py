@@ -34,11 +34,11 @@ from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS
 from payments_core_http.wire import cursors
 
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; form-action 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Only our own styles and forms: there is no script, so none may run."""
+"""Only our own styles, scripts and forms, and nothing inline."""
 
 PAGE_HEADERS: Mapping[str, str] = {
     **PRIVATE_PAGE_HEADERS,
@@ -61,12 +61,13 @@ def render_page(
     *,
     status: int = 200,
     counts: Mapping[Kind, int] | None = None,
+    sought: str = "",
     **values: Any,
 ) -> Response:
     """A page, for the logged-in operator or before the log-in.
 
     It says what the form before it has done, and has the browser forget that. Its navigation has
-    `counts`, by default those of now.
+    `counts`, by default those of now; `sought` is in the search of its head.
     """
     if counts is None:
         counts = _count_waiting(call)
@@ -76,6 +77,7 @@ def render_page(
         root=lead_to_root(call.route.path),
         sections=() if call.proven is None else list_sections(call.proven),
         counts=counts,
+        sought=sought,
         form=_make_form_writer(call),
         environment=environment,
         operator=call.caller.operator,
@@ -270,7 +272,7 @@ def _link_transaction(
 ) -> markupsafe.Markup:
     """A transaction's hash, which leads to the explorer of its chain, if there is one."""
     explorer: Explorer = context["choose_explorer"](chain_id)
-    return _write_code(hash, explorer.link_transaction(hash))
+    return write_copied(hash, explorer.link_transaction(hash))
 
 
 @jinja2.pass_context
@@ -279,16 +281,20 @@ def _link_address(
 ) -> markupsafe.Markup:
     """An address, which leads to the explorer of its chain, if there is one."""
     explorer: Explorer = context["choose_explorer"](chain_id)
-    return _write_code(address, explorer.link_address(address))
+    return write_copied(address, explorer.link_address(address))
 
 
-def _write_code(text: str, url: str | None) -> markupsafe.Markup:
-    code = markupsafe.Markup('<code translate="no">{}</code>').format(text)
-    if url is None:
-        return code
+def write_copied(text: str, url: str | None = None) -> markupsafe.Markup:
+    """An exact value with a button that copies it, which leads to `url`."""
+    shown = markupsafe.Markup('<code translate="no">{}</code>').format(text)
+    if url is not None:
+        shown = markupsafe.Markup(
+            '<a class="explorer" href="{}" rel="noreferrer noopener">{}</a>'
+        ).format(url, shown)
     return markupsafe.Markup(
-        '<a class="explorer" href="{}" rel="noreferrer noopener">{}</a>'
-    ).format(url, code)
+        '<span class="copied"><span>{}</span> '
+        '<button type="button" class="plain script" aria-label="Copy {}">Copy</button></span>'
+    ).format(shown, text)
 
 
 def _make_templates() -> jinja2.Environment:
@@ -305,6 +311,7 @@ def _make_templates() -> jinja2.Environment:
         "pretty": format_json,
         "indented": indent_json,
         "chain": _name_chain,
+        "copied": write_copied,
         "transaction": _link_transaction,
         "address": _link_address,
     }

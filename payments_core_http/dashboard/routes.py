@@ -78,6 +78,7 @@ ROUTES: tuple[Row, ...] = (
     ),
     _page("POST", "/logout", "logins.log_out", ANY, "Log out.", has_key=False),
     _page("GET", "/inbox", "inbox.show_inbox", ANY, "List what waits for a person."),
+    _page("GET", "/search", "search.search", ANY, "Find what a text names."),
     _page("GET", "/payments", "payments.list_payments", PAYMENTS, "List the Payments."),
     _page("GET", _PAYMENT, "payments.show_payment", PAYMENTS, "Show one Payment's history."),
     _page("GET", f"{_PAYMENT}/refund", "decisions.show_refund", PAYMENTS, "Review a refund."),

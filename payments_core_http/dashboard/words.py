@@ -123,20 +123,28 @@ LABEL_WORDS: Mapping[str, str] = {
 
 @attrs.frozen
 class ActionWords:
-    """A decision about a Payment: its name, and what it does."""
+    """A decision about a Payment: its name, and what it does.
+
+    `takes_back` is what gives the recipient less than the Payment was for: it looks dangerous.
+    """
 
     name: str
     effect: str
+    takes_back: bool = True
 
 
 ACTION_WORDS: Mapping[ReconciliationAction, ActionWords] = {
     "accept": ActionWords(
-        "Accept", "Releases the funds in escrow to the recipient, without the excess."
+        "Accept",
+        "Releases the funds in escrow to the recipient, without the excess.",
+        takes_back=False,
     ),
     "refund": ActionWords("Refund everything", "Sends all held funds back to their senders."),
     "refund_excess": ActionWords("Refund the excess", "Sends the excess back to its senders."),
     "retry_execution": ActionWords(
-        "Try again", "Sends the funds to the recipient once more, after the transfer failed."
+        "Try again",
+        "Sends the funds to the recipient once more, after the transfer failed.",
+        takes_back=False,
     ),
     "return_misdirected": ActionWords(
         "Send back", "Sends what does not count back, on the chain on which it arrived."
@@ -249,6 +257,8 @@ DIRECTION_WORDS: Mapping[Direction, str] = {
 
 def explain_hold(held: HeldTransfer) -> str:
     """Why a transfer is held, in a sentence."""
+    if held.decided_by is not None:
+        return "An operator has blocked it."
     if held.reason is not None:
         return f"The provider says: {held.reason}"
     if held.case is not None or held.status == "blocked":

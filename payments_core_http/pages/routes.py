@@ -53,6 +53,7 @@ _CSS = "text/css; charset=utf-8"
 _SCRIPT = "text/javascript; charset=utf-8"
 _STATIC = {
     "/assets/style.css": _CSS,  # of the dashboard, too
+    "/assets/copy.js": _SCRIPT,  # of the dashboard, too
     "/pay/assets/checkout.js": _SCRIPT,
     "/pay/assets/wallet.js": _SCRIPT,
 }

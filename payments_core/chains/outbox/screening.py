@@ -262,14 +262,12 @@ def _hold(
     held: HeldTransfer | None,
     *,
     now: Instant,
-) -> HeldTransfer | None:
-    """The hold after a look; None if there is nothing that an operator must still decide."""
+) -> HeldTransfer:
+    """The hold after a look."""
     concern, verdict = judgement.concern, judgement.verdict
     assert concern is not None
     assert job.transfer is not None
     is_blocked = judgement.finding == "blocked"
-    if is_blocked and verdict is not None and verdict.decided_by is not None:
-        return None
     made = held or HeldTransfer(
         id=job.claimed.job.id,
         status="in_review",
@@ -290,13 +288,12 @@ def _hold(
         direction=concern.direction,
         case=None if verdict is None else verdict.case,
         reason=None if verdict is None else verdict.reason,
+        decided_by=None if verdict is None else verdict.decided_by,
         updated_at_ms=now,
     )
 
 
-def _write(before: HeldTransfer | None, after: HeldTransfer | None) -> Decision[None]:
-    if after is None:
-        return Decision(None, deletes=() if before is None else (before,))
+def _write(before: HeldTransfer | None, after: HeldTransfer) -> Decision[None]:
     if before is None:
         return Decision(None, inserts=(after,))
     return Decision(None, replaces=(after,))

@@ -50,7 +50,10 @@ class Receipt(Record):
             "position": int,
             "observed_at": int,
         },
-        indexes=(Index("by_payment", key=("payment_id",), order=("observed_at",)),),
+        indexes=(
+            Index("by_payment", key=("payment_id",), order=("observed_at",)),
+            Index("by_transaction", key=("transaction_hash",)),
+        ),
         uniques=(Unique("log", ("payment_id", "chain_id", "transaction_hash", "position")),),
         schema=5,
         upgrades={3: _pin_noticed_token},

@@ -43,6 +43,7 @@ from payments_core.payments.refunding.reconciliation_rules import (
 )
 from payments_core.payments.refunding.retries import retry
 from payments_core.payments.refunds.plans import (
+    Refundable,
     RefundLeg,
     compute_refundable,
     plan_all_held,
@@ -148,6 +149,36 @@ class Reconciliations:
                 for action in RECONCILIATION_ACTIONS
                 if find_refusal(action, payment, refunds, refundable, ANYBODY) is None
             )
+
+        return self._storage.read(authority.partition, load)
+
+    def plan(
+        self,
+        authority: Authority,
+        payment_id: str,
+        action: ReconciliationAction,
+        *,
+        destination: Address | None = None,
+    ) -> tuple[RefundLeg, ...]:
+        """What an action would send back now, and to whom: to its senders, or to a destination.
+
+        Empty for an action that makes no refunds. The destination is not screened yet. Raises
+        NotFound, ValidationFailed, DestinationNotAllowed, ReconciliationActionNotAllowed.
+        """
+        if action not in _PLANS:
+            return ()
+        known = self._load_payment(authority, payment_id)
+        payable = self._destinations.find_payable(authority.partition, known)
+        payee = (
+            None
+            if destination is None
+            else self._destinations.parse_payee(authority.partition, known, destination)
+        )
+
+        def load(snapshot: Snapshot) -> tuple[RefundLeg, ...]:
+            payment, refunds = load_with_pending_refunds(snapshot, payment_id)
+            refundable = compute_refundable(payment, refunds, payable)
+            return tuple(_PLANS[action](payment, refundable, payee))
 
         return self._storage.read(authority.partition, load)
 
@@ -283,15 +314,30 @@ def _accept(case: Case) -> Decision[None]:
 
 def _refund(case: Case) -> Decision[None]:
     """Send all held funds back: to their senders, or to the destination."""
-    if case.payment.payout is not None:
-        return _start_refunds(case, plan_unpaid_payout(case.payment), "reconcile_refund")
-    legs = plan_all_held(case.refundable, case.destination)
+    legs = _plan_refund(case.payment, case.refundable, case.destination)
     return _start_refunds(case, legs, "reconcile_refund")
+
+
+def _plan_refund(
+    payment: Payment, refundable: Refundable, destination: str | None
+) -> Sequence[RefundLeg]:
+    if payment.payout is not None:
+        return plan_unpaid_payout(payment)
+    return plan_all_held(refundable, destination)
 
 
 def _refund_excess(case: Case) -> Decision[None]:
     """Send the excess back: to its senders, or to the destination."""
     return _start_refunds(case, plan_excess(case.refundable, case.destination), "refund_excess")
+
+
+_PLANS: Mapping[
+    ReconciliationAction, Callable[[Payment, Refundable, str | None], Sequence[RefundLeg]]
+] = {
+    "refund": _plan_refund,
+    "refund_excess": lambda payment, refundable, to: plan_excess(refundable, to),
+}
+"""The legs of the refunds that an action makes, for a destination if one is named."""
 
 
 def _return_misdirected(case: Case) -> Decision[None]:

@@ -1,14 +1,10 @@
-// The checkout page keeps itself up to date, counts down, copies, shows times as the payer's own, and
-// leads back to the merchant. Without it the page says the same. It loads in the head, so that its
+// The checkout page keeps itself up to date, counts down, shows times as the payer's own, and leads
+// back to the merchant. Without it the page says the same. It loads in the head, so that its
 // additions are there when the page is painted.
 "use strict";
 
-document.documentElement.classList.add("js");
-
 const checkout = (() => {
   const LONGEST_MS = 60_000;
-  const COPIED_MS = 2_000;
-  const COPY_TIMEOUT_MS = 2_000;
   const ANSWER_TIMEOUT_MS = 30_000;
   const TICK_MS = 1_000;
   const LONGEST_TICK_MS = 5_000;
@@ -142,24 +138,6 @@ const checkout = (() => {
     if (passed > LONGEST_TICK_MS) poll(); // the device slept, or its clock was set
   };
 
-  // A browser may have no clipboard, refuse it, or never say: then the payer copies.
-  const copy = async (event) => {
-    const button = event.currentTarget;
-    const code = button.parentElement.querySelector("code");
-    const { label, done, refused, select } = button.dataset;
-    const write = async () => navigator.clipboard.writeText(code.textContent);
-    const silence = new Promise((_, reject) => { setTimeout(reject, COPY_TIMEOUT_MS); });
-    try {
-      await Promise.race([write(), silence]);
-      button.textContent = document.getElementById("news").textContent = done;
-      setTimeout(() => { button.textContent = label; }, COPIED_MS);
-    } catch {
-      getSelection().selectAllChildren(code);
-      button.textContent = refused;
-      document.getElementById("news").textContent = `${refused}. ${select}`;
-    }
-  };
-
   // Times are in UTC for those without scripts.
   const showLocalTimes = () => {
     const format = new Intl.DateTimeFormat(`${document.documentElement.lang}-u-nu-latn`, {
@@ -188,10 +166,6 @@ const checkout = (() => {
 
   const prepare = () => {
     document.getElementById("print")?.addEventListener("click", () => { window.print(); });
-    for (const button of document.querySelectorAll("button[data-done]")) {
-      button.dataset.label = button.textContent;
-      button.addEventListener("click", copy);
-    }
     showTimeLeft();
     showLocalTimes();
     planReturn();

@@ -185,6 +185,7 @@ _TABLE: tuple[Row, ...] = (
     Row(method="GET", path="/pay/assets/accent.css", caller="nobody"),
     Row(method="GET", path="/checkout/element.js", caller="nobody"),
     Row(method="GET", path="/assets/style.css", caller="nobody"),
+    Row(method="GET", path="/assets/copy.js", caller="nobody"),
     Row(method="GET", path="/pay/assets/checkout.js", caller="nobody"),
     Row(method="GET", path="/pay/assets/wallet.js", caller="nobody"),
     # The operator. A log-in without the token of its form is refused to everybody.
@@ -192,6 +193,8 @@ _TABLE: tuple[Row, ...] = (
     Row(method="POST", path="/dashboard/login", caller="nobody", ok=403, code="form_refused"),
     _operator("GET", "", ok=303),
     _operator("POST", "/logout", outside=True),
+    _operator("GET", "/inbox"),
+    _operator("GET", "/search"),
     _operator("GET", "/keys"),
     _operator("GET", "/payments", _PAYMENTS),
     _operator("GET", "/activity", _PAYMENTS),

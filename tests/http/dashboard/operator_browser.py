@@ -19,6 +19,9 @@ PLACE = "+8080"
 COOKIE, LOGIN_COOKIE, DONE_COOKIE = (
     f"payments_{name}{PLACE}" for name in ("operator", "login", "done")
 )
+SCRIPT = ("script", {"src": "/assets/copy.js"})
+"""The one element of a script, on every page."""
+
 CHEAP = HashCost(passes=1, memory_bytes=8_192)
 """Tests hash passwords as cheaply as the library allows."""
 

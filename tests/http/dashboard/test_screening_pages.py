@@ -148,3 +148,25 @@ def test_what_was_blocked_is_sent_once_it_is_cleared_and_tried_again(
     assert browser.submit(retry, confirmed).status == 303
     console.run()
     assert status_of(console, payment) == "executing"
+
+
+@pytest.mark.parametrize("ending", ["4e71", "b10c"])
+def test_an_operators_own_block_can_be_undone(
+    console: Console, browser: OperatorBrowser, ending: str
+) -> None:
+    payment = hold(console, "0x" + "ab" * 18 + ending)
+    [path] = links(browser) or links(browser, "?status=blocked")
+    assert browser.submit(path, path, outcome="blocked").status == 303
+    console.run()
+    assert status_of(console, payment) == "action_required"
+    [path] = links(browser, "?status=blocked")
+    assert "blocked by olivia" in browser.open(f"{LIST}?status=blocked").text
+    page = browser.open(path)
+    assert "Undo the block" in page.text
+    assert browser.forms(path)[path]["outcome"] == "clear"
+    assert browser.submit(path, path).status == 303
+    assert links(browser, "?status=blocked") == []
+    story = f"/dashboard/payments/{payment['id']}"
+    browser.submit(f"{story}/reconcile?action=retry_execution", f"{story}/reconcile")
+    console.run()
+    assert status_of(console, payment) == "executing"

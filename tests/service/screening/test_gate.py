@@ -95,7 +95,7 @@ def test_what_an_operator_clears_is_signed_though_the_provider_does_not(case: Ca
     assert (held.outcome, held.decided_by) == ("clear", "ann")
 
 
-def test_what_an_operator_blocks_is_stopped_and_needs_no_more_decisions(case: Case) -> None:
+def test_what_an_operator_blocks_is_stopped_until_an_operator_clears_it(case: Case) -> None:
     case.desk.says[case.subject] = "review"
     until(case, lambda: case.in_review)
     case.decide("blocked")
@@ -103,7 +103,17 @@ def test_what_an_operator_blocks_is_stopped_and_needs_no_more_decisions(case: Ca
     case.desk.says.clear()
     case.world.advance(8 * 3_600)
     assert not case.is_signed
-    assert case.held() == case.held("blocked") == []
+    assert case.held() == []
+    [held] = case.held("blocked")
+    assert held.decided_by == "ann"
+    shop = case.world.service.environment(case.world.environment_id)
+    shop.screening.decide(held.id, "clear", operator="ben")
+    until(case, lambda: case.held("blocked") == [])
+    [decided] = [one for one in _decisions(case) if one.decided_by is not None]
+    assert (decided.outcome, decided.decided_by) == ("clear", "ben")
+    if case.again is not None:
+        case.again()
+        until(case, lambda: case.is_signed)
 
 
 def test_what_was_blocked_passes_once_an_operator_clears_it(case: Case) -> None:
