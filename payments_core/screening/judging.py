@@ -124,24 +124,16 @@ def find_verdict(
     return known if known is not None and now < known.valid_until_ms else None
 
 
-def judge(
-    transfer: ScreenedTransfer,
-    stored: Mapping[str, ScreeningVerdict],
-    answers: Mapping[str, ScreeningVerdict],
-    *,
-    now: Instant,
-) -> Judgement:
-    """The finding; `answers` are those that were just given, by the subject's key.
-
-    They count here even if they are for one request only.
-    """
-    found = []
-    for concern in transfer.concerns:
-        verdict = answers.get(concern.subject.key)
-        if verdict is None:
-            verdict = find_verdict(transfer, concern, stored, now=now)
-        finding: Finding = "silent" if verdict is None else verdict.outcome
-        found.append(Judgement(finding=finding, concern=concern, verdict=verdict))
+def judge(verdicts: Mapping[Concern, ScreeningVerdict | None]) -> Judgement:
+    """The finding of a transfer by the verdicts of all whom it concerns, None without an answer."""
+    found = [
+        Judgement(
+            finding="silent" if verdict is None else verdict.outcome,
+            concern=concern,
+            verdict=verdict,
+        )
+        for concern, verdict in verdicts.items()
+    ]
     for finding in _WORST_FIRST:
         for one in found:
             if one.finding == finding:
@@ -152,7 +144,7 @@ def judge(
 def make_request(key: str, transfer: ScreenedTransfer, concern: Concern) -> ScreeningRequest:
     """What the provider is asked; `key` names the transfer."""
     return ScreeningRequest(
-        key=f"{key}/{concern.subject.key}",
+        key=f"{key}/{concern.direction}/{concern.subject.key}",
         subject=concern.subject,
         direction=concern.direction,
         amount_atomic=transfer.amount_atomic,

@@ -27,6 +27,7 @@ from payments_core.errors import DependencyFailed
 from payments_core.evolve import evolve
 from payments_core.screening.asking import Screener, store_verdict
 from payments_core.screening.judging import (
+    Concern,
     Judgement,
     ScreenedTransfer,
     decision_id,
@@ -66,19 +67,43 @@ class KnownVerdicts:
 
 @attrs.define
 class _Answers:
-    """What the provider has said in this look."""
+    """What the provider has said in this look: of each transfer, and the newest of each subject.
 
-    requests: dict[str, ScreeningRequest] = attrs.field(factory=dict)
-    verdicts: dict[str, Verdict] = attrs.field(factory=dict)
-    rows: dict[str, ScreeningVerdict] = attrs.field(factory=dict)
+    An answer may be for its request only, so it counts for its own transfer and direction. For
+    others it counts as a stored verdict does: until its time.
+    """
+
+    known: KnownVerdicts
+    given: dict[tuple[str, Concern], ScreeningVerdict] = attrs.field(factory=dict)
+    to_store: dict[str, tuple[ScreeningRequest, Verdict]] = attrs.field(factory=dict)
+    rows: dict[str, ScreeningVerdict] = attrs.field(init=False)
     silent: set[str] = attrs.field(factory=set)
+
+    def __attrs_post_init__(self) -> None:
+        self.rows = dict(self.known.rows)
+
+    def add(
+        self, transfer_id: str, request: ScreeningRequest, verdict: Verdict, now: Instant
+    ) -> None:
+        """Note an answer. Of two for one subject, one that is not clear is stored: a notice of the
+        provider must find its case."""
+        key = request.subject.key
+        row = make_verdict(request.subject, verdict, self.known.rows.get(key), now=now)
+        self.given[transfer_id, Concern(request.subject, request.direction)] = row
+        earlier = self.to_store.get(key)
+        if earlier is None or earlier[1].outcome == "clear":
+            self.to_store[key], self.rows[key] = (request, verdict), row
+
+    def find(
+        self, transfer_id: str, screened: ScreenedTransfer, concern: Concern, now: Instant
+    ) -> ScreeningVerdict | None:
+        """The verdict that counts for a transfer; None if the provider must be asked."""
+        given = self.given.get((transfer_id, concern))
+        return given or find_verdict(screened, concern, self.rows, now=now)
 
     def store(self, tx: Transaction, now: Instant) -> Decision[None]:
         """The rows, in place of what is stored now."""
-        stored = [
-            store_verdict(tx, self.requests[key], self.verdicts[key], now)
-            for key in sorted(self.verdicts)
-        ]
+        stored = [store_verdict(tx, *self.to_store[key], now) for key in sorted(self.to_store)]
         return Decision(None).merge(*stored)
 
 
@@ -117,21 +142,21 @@ class ScreeningGate:
         Those behind it that are not clear, or not known in time, are left to their own turns.
         """
         screened = known.find_screened(first)
-        answers = _Answers()
+        answers = _Answers(known)
         if screened is not None:
             try:
-                self._ask(first, screened, known, answers, MAX_ASKING_S)
+                self._ask(first, screened, answers, MAX_ASKING_S)
             except DependencyFailed:
                 self._committer.finish(
                     first.claimed, back_off(first.claimed.job, self._clock.now(), "screening")
                 )
                 return ()
-            judgement = self._judge(screened, known, answers)
+            judgement = self._judge(first, screened, answers)
             if judgement.finding != "clear":
-                self._stop(first, screened, judgement, known, answers)
+                self._stop(first, screened, judgement, answers)
                 return ()
-        passing = self._let_others_pass(others, known, answers)
-        if answers.verdicts or (screened is not None and screened.is_held):
+        passing = self._let_others_pass(others, answers)
+        if answers.to_store or (screened is not None and screened.is_held):
             self._record(first, screened, answers)
         return (first, *passing)
 
@@ -144,33 +169,26 @@ class ScreeningGate:
         )
         return Decision(None, deletes=() if held is None else (held,))
 
-    def _let_others_pass(
-        self, others: Sequence[SendJob], known: KnownVerdicts, answers: _Answers
-    ) -> list[SendJob]:
+    def _let_others_pass(self, others: Sequence[SendJob], answers: _Answers) -> list[SendJob]:
         ends_at = time.monotonic() + MAX_ASKING_OTHERS_S
         passing = []
         for job in others:
-            screened = known.find_screened(job)
+            screened = answers.known.find_screened(job)
             if screened is None:
                 passing.append(job)
                 continue
             try:
-                self._ask(job, screened, known, answers, ends_at - time.monotonic())
+                self._ask(job, screened, answers, ends_at - time.monotonic())
             except DependencyFailed:
                 continue
             if screened.is_held:
                 continue
-            if self._judge(screened, known, answers).finding == "clear":
+            if self._judge(job, screened, answers).finding == "clear":
                 passing.append(job)
         return passing
 
     def _ask(
-        self,
-        job: SendJob,
-        screened: ScreenedTransfer,
-        known: KnownVerdicts,
-        answers: _Answers,
-        within_s: float,
+        self, job: SendJob, screened: ScreenedTransfer, answers: _Answers, within_s: float
     ) -> None:
         """Ask for each subject without a verdict that counts, until one is not answered.
 
@@ -180,10 +198,10 @@ class ScreeningGate:
         ends_at = time.monotonic() + within_s
         authority = job.authority
         for concern in screened.concerns:
-            key, now = concern.subject.key, self._clock.now()
-            if key in answers.verdicts or key in answers.silent:
+            now = self._clock.now()
+            if concern.subject.key in answers.silent:
                 continue
-            if find_verdict(screened, concern, known.rows, now=now) is not None:
+            if answers.find(job.transfer.id, screened, concern, now) is not None:
                 continue
             if time.monotonic() > ends_at:
                 return
@@ -191,17 +209,16 @@ class ScreeningGate:
             try:
                 verdict = self._screener.ask(authority.mode, authority.partition, request)
             except ScreeningUnavailable:
-                answers.silent.add(key)
+                answers.silent.add(concern.subject.key)
                 return
-            answers.requests[key], answers.verdicts[key] = request, verdict
-            answers.rows[key] = make_verdict(
-                concern.subject, verdict, known.rows.get(key), now=self._clock.now()
-            )
+            answers.add(job.transfer.id, request, verdict, self._clock.now())
 
-    def _judge(
-        self, screened: ScreenedTransfer, known: KnownVerdicts, answers: _Answers
-    ) -> Judgement:
-        return judge(screened, known.rows, answers.rows, now=self._clock.now())
+    def _judge(self, job: SendJob, screened: ScreenedTransfer, answers: _Answers) -> Judgement:
+        assert job.transfer is not None
+        now, id = self._clock.now(), job.transfer.id
+        return judge(
+            {concern: answers.find(id, screened, concern, now) for concern in screened.concerns}
+        )
 
     def _record(self, first: SendJob, screened: ScreenedTransfer | None, answers: _Answers) -> None:
         """Store the answers, and end the hold of the first transfer."""
@@ -227,7 +244,6 @@ class ScreeningGate:
         job: SendJob,
         screened: ScreenedTransfer,
         judgement: Judgement,
-        known: KnownVerdicts,
         answers: _Answers,
     ) -> None:
         """Hold or end a transfer, with its owner's step."""
@@ -239,7 +255,7 @@ class ScreeningGate:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             now = self._clock.now()
             at_once: Decision[None] = Decision(None, next_run_at=now)
-            by_hand, before = tx.get(ScreeningVerdict, decision), known.rows.get(decision)
+            by_hand, before = tx.get(ScreeningVerdict, decision), answers.rows.get(decision)
             if by_hand is not None and (before is None or by_hand.version != before.version):
                 return at_once  # an operator has decided meanwhile
             step = on_screened(tx, job.record, judgement, now=now)

@@ -120,9 +120,14 @@ def begin_release_of_sender(world: World, desk: Desk) -> Case:
 
 
 def begin_send(world: World, desk: Desk) -> Case:
-    new = NewSend(amount="25.00", account_id=world.payer.id, destination=ToWallet(address=RELEASED))
-    made = world.resources.payments.send(new).payment
-    return _payment_case(world, desk, RELEASED, made.id, "processing")
+    return _payment_case(world, desk, RELEASED, send(world, "25.00"), "processing")
+
+
+def send(world: World, amount: str) -> str:
+    """The id of a send to a wallet outside, just requested."""
+    to = ToWallet(address=RELEASED)
+    new = NewSend(amount=amount, account_id=world.payer.id, destination=to)
+    return world.resources.payments.send(new).payment.id
 
 
 def begin_payout(world: World, desk: Desk) -> Case:

@@ -9,10 +9,11 @@ import pytest
 
 from payments_core.clock import HOUR
 from payments_core.payments import payer_totals, screening
+from payments_core.screening.port import ScreeningRequest, Verdict
 from payments_core.screening.record import ScreeningVerdict
 from payments_core.storage.port import Storage
 from tests.service.screening.desk import Desk, case_of
-from tests.service.screening.owners import OWNERS, Case, screened
+from tests.service.screening.owners import OWNERS, RELEASED, Case, screened, send
 from tests.service.world import World
 
 Begin = Callable[[World, Desk], Case]
@@ -182,3 +183,23 @@ def test_the_smallest_of_very_many_senders_is_screened_too(
     paid = world.paid(payment.payment.id)
     assert senders[0] not in {one.address for one in paid.paid_by}
     assert (paid.status, paid.failure) == ("action_required", "sender_blocked")
+
+
+def test_a_verdict_for_one_request_clears_no_other_transfer(memory_world: World) -> None:
+    """A provider may judge by the amount: what clears a small transfer clears no large one."""
+
+    class ByAmount(Desk):
+        def screen(self, request: ScreeningRequest) -> Verdict:
+            is_large = request.amount_atomic is not None and request.amount_atomic > 5_000_000
+            self.says = {RELEASED: "review"} if is_large else {}
+            return super().screen(request)
+
+    world, desk = memory_world, ByAmount(memory_world.clock)
+    desk.valid_for_ms = 0
+    world.service = world.restarted(screening=desk)
+    world.fund("100.00")
+    send(world, "2.00")
+    world.finish()  # the next transfers of this sender are signed together
+    small, large = (send(world, amount) for amount in ("1.00", "25.00"))
+    world.finish()
+    assert [world.paid(id).status for id in (small, large)] == ["succeeded", "processing"]
