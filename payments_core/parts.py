@@ -109,7 +109,7 @@ class Parts:
         self._funding_banks = funding_banks.by_mode
         payouts = PayoutCreation(ports, banks)
         remote_calls = self._remote_calls = RemoteCalls(settings.max_remote_calls, waits)
-        screener = Screener(ports, providers.screening, remote_calls)
+        screener = Screener(ports, providers.bounded_screening, remote_calls)
         destinations = Destinations(ports, chains, screener)
         self.tenants: Final = Tenants(ports)
         """Partners, their apps and environments, and their keys."""

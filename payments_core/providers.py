@@ -26,6 +26,7 @@ from payments_core.routers.port import Router
 from payments_core.routers.simulated.router import SimulatedRouter
 from payments_core.sandbox.banks import ordered_bank_failures
 from payments_core.sandbox.chains import SandboxChain
+from payments_core.screening.bounded import BoundedScreening
 from payments_core.screening.port import Screening
 from payments_core.screening.simulated import SimulatedScreening
 
@@ -59,6 +60,14 @@ class Providers:
                 if isinstance(provider := by_mode.get(mode), ReadsNotices)
             }
             for mode in MODES
+        }
+
+    @property
+    def bounded_screening(self) -> Mapping[str, Screening]:
+        """The screening providers as transfers ask them: a deployment's may hang."""
+        return {
+            mode: one if isinstance(one, SimulatedScreening) else BoundedScreening(one)
+            for mode, one in self.screening.items()
         }
 
     @classmethod
