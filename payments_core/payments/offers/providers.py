@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast, get_args
 
 from payments_core.addresses import AddressError
 from payments_core.chains.hashes import HashError, canonical_hash
@@ -13,11 +13,14 @@ from payments_core.clock import Clock, Instant
 from payments_core.engine.decision import CommitAuthority
 from payments_core.hosted_onramps.port import (
     HostedOnramp,
+    OnrampOffer,
     OnrampOrder,
+    OnrampProgress,
     OnrampRefused,
+    OnrampState,
     OnrampUnavailable,
 )
-from payments_core.money import Atomic
+from payments_core.money import MAX_ATOMIC, Atomic
 from payments_core.networks import Asset, ChainType, Networks
 from payments_core.notices.port import MAX_NAME_LENGTH
 from payments_core.payment_settings.record import PaymentMethod
@@ -27,17 +30,23 @@ from payments_core.payments.record import Payment
 from payments_core.routers.port import (
     OfferOrder,
     OffersRoutes,
+    OfferState,
     RouteKeyReused,
+    RouteOffer,
     Router,
     RouteRefused,
     RouterUnavailable,
 )
+from payments_core.routers.port import OfferProgress as RouterProgress
 
 T = TypeVar("T")
 
 MAX_URL_LENGTH = 4096
 _PRICE = re.compile(r"(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?", re.ASCII)
 _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+
+_ROUTER_STATES = get_args(OfferState)
+_ONRAMP_STATES = get_args(OnrampState)
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +106,10 @@ class RouteOffers:
 
     def list_sources(self, mode: str, destination: Asset) -> Sequence[Asset]:
         """See OfferMaker. The Payment's own asset is paid directly."""
-        found = _call(lambda: self._routers[mode].list_sources(destination))
+        found = _call(lambda: tuple(self._routers[mode].list_sources(destination)))
+        if not all(isinstance(asset, Asset) for asset in found):
+            _log.error("ALARM: the router's adapter lists what is no asset")
+            raise OfferUnavailable("the answer cannot be used")
         return tuple(asset for asset in found if asset.id != destination.id)
 
     def ask(
@@ -115,16 +127,17 @@ class RouteOffers:
             recipient=payment.escrow_address,
             refund_address=offer.refund_address,
         )
-        made = _call(lambda: self._routers[authority.mode].offer(order))
+        made = _ask_for(RouteOffer, lambda: self._routers[authority.mode].offer(order))
+        _require(isinstance(made.address, str) and len(made.address) <= MAX_NAME_LENGTH, offer)
         chain_type = self._networks.find_network(offer.source.chain_id).chain_type
         try:
             address = self._networks.normalize_wallet_address(chain_type, made.address)
         except AddressError as error:
             raise _unusable(offer) from error
-        is_ours = self._is_ours(authority.partition, address)
-        if is_ours or address == offer.refund_address or made.amount_atomic <= 0:
-            raise _unusable(offer)
-        _require_ahead(offer, made.expires_at_ms, self._clock.now())
+        _require(not self._is_ours(authority.partition, address), offer)
+        _require(address != offer.refund_address, offer)
+        _require(_is_amount(made.amount_atomic) and made.amount_atomic > 0, offer)
+        _require(_is_ahead(made.expires_at_ms, self._clock.now()), offer)
         terms = OfferTerms(
             expires_at_ms=min(made.expires_at_ms, payment.expires_at_ms),
             address=address,
@@ -134,7 +147,10 @@ class RouteOffers:
 
     def look(self, authority: CommitAuthority, offer: Offer, payment: Payment) -> OfferProgress:
         """See OfferMaker."""
-        found = _call(lambda: self._routers[authority.mode].follow_offer(offer.id))
+        found = _ask_for(
+            RouterProgress, lambda: self._routers[authority.mode].follow_offer(offer.id)
+        )
+        _require(found.state in _ROUTER_STATES, offer)
         assert offer.source is not None
         source = self._networks.find_network(offer.source.chain_id).chain_type
         destination = self._networks.find_network(payment.chain_id).chain_type
@@ -143,7 +159,7 @@ class RouteOffers:
             status=found.state,
             payment_hash=_read_hash(source, found.payment_hash, offer),
             transaction_hash=_read_hash(ends_at, found.transaction_hash, offer),
-            amount_atomic=_read_amount(found.amount_atomic),
+            amount_atomic=_read_amount(found.amount_atomic, offer),
         )
 
 
@@ -182,19 +198,15 @@ class OnrampOffers:
             recipient=payment.escrow_address,
             return_url=offer.return_url,
         )
-        made = _call(lambda: self._onramps[authority.mode].offer(order))
+        made = _ask_for(OnrampOffer, lambda: self._onramps[authority.mode].offer(order))
         texts: tuple[object, ...] = (made.reference, made.url, made.price, made.currency)
-        is_usable = (
-            all(isinstance(text, str) and text.isprintable() for text in texts)
-            and 0 < len(made.reference) <= MAX_NAME_LENGTH
-            and len(made.url) <= MAX_URL_LENGTH
-            and made.url.startswith(("https://", "http://"))
-            and _PRICE.fullmatch(made.price)
-            and _CURRENCY.fullmatch(made.currency)
-        )
-        if not is_usable:
-            raise _unusable(offer)
-        _require_ahead(offer, made.expires_at_ms, self._clock.now())
+        _require(all(isinstance(text, str) and text.isprintable() for text in texts), offer)
+        _require(0 < len(made.reference) <= MAX_NAME_LENGTH, offer)
+        _require(len(made.url) <= MAX_URL_LENGTH, offer)
+        _require(made.url.startswith(("https://", "http://")), offer)
+        _require(_PRICE.fullmatch(made.price) is not None, offer)
+        _require(_CURRENCY.fullmatch(made.currency) is not None, offer)
+        _require(_is_ahead(made.expires_at_ms, self._clock.now()), offer)
         terms = OfferTerms(
             expires_at_ms=min(made.expires_at_ms, payment.expires_at_ms),
             url=made.url,
@@ -205,12 +217,14 @@ class OnrampOffers:
 
     def look(self, authority: CommitAuthority, offer: Offer, payment: Payment) -> OfferProgress:
         """See OfferMaker."""
-        found = _call(lambda: self._onramps[authority.mode].look(str(offer.reference)))
+        reference = str(offer.reference)
+        found = _ask_for(OnrampProgress, lambda: self._onramps[authority.mode].look(reference))
+        _require(found.state in _ONRAMP_STATES, offer)
         chain_type = self._networks.find_network(payment.chain_id).chain_type
         return OfferProgress(
             status=found.state,
             transaction_hash=_read_hash(chain_type, found.transaction_hash, offer),
-            amount_atomic=_read_amount(found.amount_atomic),
+            amount_atomic=_read_amount(found.amount_atomic, offer),
         )
 
 
@@ -219,18 +233,43 @@ OfferMakers = Mapping[PaymentMethod, OfferMaker]
 
 
 def _call(call: Callable[[], T]) -> T:
-    """The answer of a provider, whose errors are those of this module."""
+    """The answer of a provider, whose errors are those of this module.
+
+    Whatever else an adapter raises counts as no answer: a payer may have paid already, so nothing
+    may end because of it.
+    """
     try:
         return call()
     except (RouterUnavailable, OnrampUnavailable) as error:
         raise OfferUnavailable from error
     except (RouteRefused, RouteKeyReused, OnrampRefused) as error:
         raise OfferRefused from error
+    except Exception as error:
+        _log.exception("ALARM: a provider's adapter failed")
+        raise OfferUnavailable("the adapter failed") from error
 
 
-def _require_ahead(offer: Offer, expires_at: Instant, now: Instant) -> None:
-    if expires_at <= now:
+def _ask_for(kind: type[T], call: Callable[[], T]) -> T:
+    """The same, if the answer is of this class: nobody checks the types of an adapter."""
+    answer = _call(call)
+    if not isinstance(answer, kind):
+        _log.error("ALARM: a provider's adapter returned no %s", kind.__name__)
+        raise OfferUnavailable("the answer cannot be used")
+    return answer
+
+
+def _require(is_usable: bool, offer: Offer) -> None:
+    if not is_usable:
         raise _unusable(offer)
+
+
+def _is_ahead(expires_at: object, now: Instant) -> bool:
+    """Whether it is an instant after this one."""
+    return type(expires_at) is int and now < expires_at < 2**63
+
+
+def _is_amount(amount: object) -> bool:
+    return type(amount) in (int, Atomic) and 0 <= cast(int, amount) <= MAX_ATOMIC
 
 
 def _unusable(offer: Offer) -> OfferUnavailable:
@@ -238,16 +277,19 @@ def _unusable(offer: Offer) -> OfferUnavailable:
     return OfferUnavailable("the offer cannot be used")
 
 
-def _read_hash(chain_type: ChainType, text: str | None, offer: Offer) -> str | None:
+def _read_hash(chain_type: ChainType, text: object, offer: Offer) -> str | None:
     """A hash in its canonical form; None, with an alarm, if it cannot be one."""
     if text is None:
         return None
     try:
-        return canonical_hash(chain_type, text)
+        return canonical_hash(chain_type, text if isinstance(text, str) else "")
     except HashError:
         _log.error("ALARM: the provider of %s names a transaction that cannot be one", offer.id)
         return None
 
 
-def _read_amount(amount: int | None) -> Atomic | None:
-    return None if amount is None else Atomic(amount)
+def _read_amount(amount: int | None, offer: Offer) -> Atomic | None:
+    if amount is None:
+        return None
+    _require(_is_amount(amount), offer)
+    return Atomic(amount)
