@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
+MAX_PAGE_URL_LENGTH = 4_096
+"""The length of the URL of a provider's page: it may have a signed order in its query."""
+
 _SCHEME = re.compile(r"(https?)://", re.ASCII | re.IGNORECASE)
 _END_OF_AUTHORITY = re.compile(r"[/?#\\]")
 _SPACES = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
@@ -42,6 +45,13 @@ def find_url_form_fault(text: str) -> str | None:
         return None
     escaped = f"must not contain {found}; it is written as %{ord(found):02X}"
     return f"{escaped}, and placeholders are not filled in" if found in "{}" else escaped
+
+
+def is_page_url(answer: object) -> bool:
+    """Whether a provider's answer is the URL of a page to which a person can be sent."""
+    if not isinstance(answer, str) or len(answer) > MAX_PAGE_URL_LENGTH:
+        return False
+    return find_url_form_fault(answer) is None
 
 
 def _split_authority(text: str) -> tuple[str, str]:

@@ -57,6 +57,7 @@ from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import Id, PageLimit, Url
+from payments_core.validation.urls import is_page_url
 
 _log = logging.getLogger(__name__)
 
@@ -297,13 +298,14 @@ class Verifications:
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
 
-def _is_usable(case: KycCase) -> bool:
+def _is_usable(case: object) -> bool:
     """Whether a notice can name the case, and a browser can open its URL."""
-    texts: tuple[object, ...] = (case.reference, case.hosted_url)
-    if not all(isinstance(text, str) and text.isprintable() for text in texts):
+    if not isinstance(case, KycCase):
         return False
-    is_named = 0 < len(case.reference) <= MAX_NAME_LENGTH
-    return is_named and case.hosted_url.startswith(("https://", "http://"))
+    name: object = case.reference
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= MAX_NAME_LENGTH:
+        return False
+    return is_page_url(case.hosted_url)
 
 
 def _lock_startable_account(tx: Transaction, account_id: str) -> Account:

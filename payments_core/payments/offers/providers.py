@@ -38,10 +38,10 @@ from payments_core.routers.port import (
     RouterUnavailable,
 )
 from payments_core.routers.port import OfferProgress as RouterProgress
+from payments_core.validation.urls import is_page_url
 
 T = TypeVar("T")
 
-MAX_URL_LENGTH = 4096
 _PRICE = re.compile(r"(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?", re.ASCII)
 _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 
@@ -128,7 +128,7 @@ class RouteOffers:
             refund_address=offer.refund_address,
         )
         made = _ask_for(RouteOffer, lambda: self._routers[authority.mode].offer(order))
-        _require(isinstance(made.address, str) and len(made.address) <= MAX_NAME_LENGTH, offer)
+        _require(_is_name(made.address), offer)
         chain_type = self._networks.find_network(offer.source.chain_id).chain_type
         try:
             address = self._networks.normalize_wallet_address(chain_type, made.address)
@@ -199,11 +199,8 @@ class OnrampOffers:
             return_url=offer.return_url,
         )
         made = _ask_for(OnrampOffer, lambda: self._onramps[authority.mode].offer(order))
-        texts: tuple[object, ...] = (made.reference, made.url, made.price, made.currency)
-        _require(all(isinstance(text, str) and text.isprintable() for text in texts), offer)
-        _require(0 < len(made.reference) <= MAX_NAME_LENGTH, offer)
-        _require(len(made.url) <= MAX_URL_LENGTH, offer)
-        _require(made.url.startswith(("https://", "http://")), offer)
+        _require(all(map(_is_name, (made.reference, made.price, made.currency))), offer)
+        _require(is_page_url(made.url), offer)
         _require(_PRICE.fullmatch(made.price) is not None, offer)
         _require(_CURRENCY.fullmatch(made.currency) is not None, offer)
         _require(_is_ahead(made.expires_at_ms, self._clock.now()), offer)
@@ -261,6 +258,10 @@ def _ask_for(kind: type[T], call: Callable[[], T]) -> T:
 def _require(is_usable: bool, offer: Offer) -> None:
     if not is_usable:
         raise _unusable(offer)
+
+
+def _is_name(text: object) -> bool:
+    return isinstance(text, str) and text.isprintable() and 0 < len(text) <= MAX_NAME_LENGTH
 
 
 def _is_ahead(expires_at: object, now: Instant) -> bool:

@@ -151,6 +151,7 @@ def test_when_the_provider_is_out_of_reach_nothing_is_changed(
         ("case\n1", "https://kyc.example/1"),
         (None, "https://kyc.example/1"),
         ("case-1", "javascript:alert(1)"),
+        ("case-1", "https://kyc.example/" + "x" * 5_000),
     ],
 )
 def test_a_case_that_nobody_could_use_is_not_stored(
@@ -161,6 +162,15 @@ def test_a_case_that_nobody_could_use_is_not_stored(
     with pytest.raises(DependencyFailed):
         verifications.start(world.server, world.payer.id)
     assert world.get(Account, world.payer.id).kyc_status == "not_started"
+
+
+def test_what_is_no_case_is_not_stored(
+    world: World, verifications: Verifications, provider: Provider
+) -> None:
+    for answer in (None, {}, "case-1"):
+        provider.start = lambda request, it=answer: it  # type: ignore[method-assign,misc]
+        with pytest.raises(DependencyFailed):
+            verifications.start(world.server, world.payer.id)
 
 
 def test_a_start_that_failed_is_taken_up_under_its_key(
