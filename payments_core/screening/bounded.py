@@ -25,16 +25,16 @@ class BoundedScreening:
     def __init__(self, provider: Screening) -> None:
         self._provider = provider
         self._lock = threading.Lock()
-        self._late: set[Future[Verdict]] = set()
+        self._late = 0
         register_fork_reset(self)
 
     def reset_after_fork(self) -> None:
         """Start without calls: a forked child has no thread of its parent's."""
-        self._lock, self._late = threading.Lock(), set()
+        self._lock, self._late = threading.Lock(), 0
 
     def screen(self, request: ScreeningRequest) -> Verdict:
         """See Screening. Raises what the provider raises."""
-        if len(self._late) >= MAX_LATE:
+        if self._late >= MAX_LATE:
             raise ScreeningUnavailable("the provider does not end earlier calls")
         answer: Future[Verdict] = Future()
         context = contextvars.copy_context()
@@ -43,17 +43,19 @@ class BoundedScreening:
             name="payments-screening",
             daemon=True,  # the process need not wait for a provider that hangs
         ).start()
-        wait([answer], ANSWER_LIMIT_S)
-        with self._lock:
-            if not answer.done():
-                self._late.add(answer)
-                raise ScreeningUnavailable("the provider did not answer in time")
-        return answer.result()
+        ended, _ = wait([answer], ANSWER_LIMIT_S)
+        if ended:
+            return answer.result()
+        self._count_late(1)
+        answer.add_done_callback(lambda _: self._count_late(-1))
+        raise ScreeningUnavailable("the provider did not answer in time")
 
     def _call(self, request: ScreeningRequest, answer: Future[Verdict]) -> None:
         try:
             answer.set_result(self._provider.screen(request))
         except BaseException as error:  # raised in the caller, not in this thread
             answer.set_exception(error)
+
+    def _count_late(self, change: int) -> None:
         with self._lock:
-            self._late.discard(answer)
+            self._late += change
