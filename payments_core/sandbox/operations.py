@@ -286,6 +286,11 @@ class Sandbox:
         payment = self._payouts.decide(authority.partition, payment_id, outcome, code)
         return self._store_result(authority, payment, idempotency_key)
 
+    @property
+    def sells(self) -> bool:
+        """Whether the hosted on-ramp is simulated: the sandbox plays the buyers of no other."""
+        return self._orders.is_simulated
+
     @once_per_key
     def decide_order(
         self,

@@ -18,6 +18,11 @@ class SandboxOrders:
         self._storage = ports.storage
         self._onramp = onramp
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the on-ramp is simulated."""
+        return self._onramp is not None
+
     def decide(self, partition: str, option_id: str, outcome: Outcome) -> Offer:
         """Order what becomes of the newest offer of an option.
 

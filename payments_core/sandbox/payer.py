@@ -22,7 +22,9 @@ from payments_core.sandbox.operations import MAX_SANDBOX_REORG_DEPTH, Sandbox
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.operations import Tenants
 
-Action = Literal["pay", "pay_short", "pay_over", "pay_twice", "pay_late", "mine", "reorg", "expire"]
+Action = Literal[
+    "pay", "pay_short", "pay_over", "pay_twice", "pay_late", "buy", "mine", "reorg", "expire"
+]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
 MINED_S = 20
@@ -40,6 +42,13 @@ class Send:
 
 
 @attrs.frozen
+class Buy:
+    """The payer pays the price that the simulated on-ramp has offered for an option."""
+
+    option_id: str
+
+
+@attrs.frozen
 class Pass:
     """Some seconds pass, with their blocks and all jobs that fall due."""
 
@@ -53,7 +62,7 @@ class Drop:
     first_block: int
 
 
-Move = Send | Pass | Drop
+Move = Send | Buy | Pass | Drop
 
 
 def plan_moves(page: CheckoutPage) -> Mapping[Action, tuple[Move, ...]]:
@@ -74,11 +83,20 @@ def plan_moves(page: CheckoutPage) -> Mapping[Action, tuple[Move, ...]]:
         "pay_over": (Send(due + max(1, amount // 10)),),
         "pay_twice": (Send(due), Send(amount)),
         "pay_late": (*end, Send(amount)),
+        "buy": _plan_purchase(page),
         "mine": (Pass(MINED_S),),
         "reorg": _plan_reorg(page),
         "expire": end if payment.status in OPEN else (),
     }
     return {action: moves for action, moves in found.items() if moves}
+
+
+def _plan_purchase(page: CheckoutPage) -> tuple[Move, ...]:
+    """Pay for the newest offer of an on-ramp, while it is valid."""
+    found = page.offered.get("hosted_onramp")
+    if found is None or found.offer is None or not found.offer.is_valid(page.looked_at):
+        return ()
+    return (Buy(found.option.id),)
 
 
 def _plan_reorg(page: CheckoutPage) -> tuple[Move, ...]:
@@ -120,16 +138,21 @@ class SandboxPayer:
         """The actions whose moves the sandbox can make: a testnet's are the payer's own."""
         if not self._sandbox.runner.controls(page.payment.chain_id):
             return {}
-        can_pass = self._sandbox.runner.can_advance
+        impossible = (
+            *(() if self._sandbox.runner.can_advance else (Pass,)),
+            *(() if self._sandbox.sells else (Buy,)),
+        )
         return {
             action: moves
             for action, moves in plan_moves(page).items()
-            if can_pass or not any(isinstance(move, Pass) for move in moves)
+            if not any(isinstance(move, impossible) for move in moves)
         }
 
     def _do(self, authority: Authority, payment: Payment, move: Move) -> None:
         if isinstance(move, Pass):
             self._sandbox.advance_clock(authority, move.seconds)
+        elif isinstance(move, Buy):
+            self._sandbox.decide_order(authority, move.option_id, "pay")
         elif isinstance(move, Drop):
             latest = self._sandbox.get_chain(payment.chain_id).peek_heads().latest.number
             depth = min(latest - move.first_block + 1, MAX_SANDBOX_REORG_DEPTH)

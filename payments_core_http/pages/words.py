@@ -395,6 +395,7 @@ PANEL_WORDS: Mapping[Action, str] = {
     "pay_over": N_("Pay too much"),
     "pay_twice": N_("Pay twice"),
     "pay_late": N_("Pay too late"),
+    "buy": N_("Pay by card or bank"),
     "mine": N_("Add 20 blocks"),
     "reorg": N_("Undo the newest transfer (reorg)"),
     "expire": N_("Let the time end"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
+
+import attrs
 
 from payments_core.payment_settings.record import Branding
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core.payments.receipts.record import Receipt
-from payments_core.sandbox.payer import EXPIRY_LAG_S, Drop, Pass, Send, plan_moves
+from payments_core.sandbox.payer import EXPIRY_LAG_S, Buy, Drop, Pass, Send, plan_moves
 from tests.core.payments.checkout.test_stages import END, payment
 
 FULL = 25_000_000
@@ -65,3 +68,12 @@ def test_a_reorg_drops_the_newest_transfer_that_counts_while_it_can_be_reached()
 
 def test_a_payment_without_an_escrow_has_no_panel() -> None:
     assert plan_moves(page(escrow_address=None)) == {}
+
+
+def test_an_offer_of_an_on_ramp_is_bought_while_it_is_valid() -> None:
+    option: Any = SimpleNamespace(id="pay_option_1")
+    offer: Any = SimpleNamespace(is_valid=lambda now: now < 5)
+    offered: Any = {"hosted_onramp": SimpleNamespace(option=option, offer=offer)}
+    assert plan_moves(attrs.evolve(page(at=4), offered=offered))["buy"] == (Buy("pay_option_1"),)
+    assert "buy" not in plan_moves(attrs.evolve(page(at=5), offered=offered))
+    assert "buy" not in plan_moves(page())

@@ -69,8 +69,24 @@ def test_what_came_too_much_or_twice_is_shown(checkout: Checkout) -> None:
     assert "The payment arrived twice" in look(twice).text
 
 
+def test_a_buyer_pays_at_the_on_ramp(checkout: Checkout) -> None:
+    """The on-ramp of a sandbox has no page, so its buyer's button is here."""
+    page = Page(checkout)
+    page.option(providerCode="hosted_onramp")
+    assert press(page, "buy").status == 303
+    assert press(page, "buy").status == 303  # twice is once
+    seen = []
+    for _ in range(3):
+        press(page, "mine")
+        seen.append(look(page).stage)
+    assert seen[-1] == "paid"
+    assert page.call("GET").json["receivedAmountAtomic"] == page.payment["amountAtomic"]
+
+
 def test_only_what_can_do_something_has_a_button(checkout: Checkout) -> None:
     page = Page(checkout)
+    assert targets(page).keys() == set(ACTIONS) - {"reorg", "buy"}
+    page.option(providerCode="hosted_onramp")
     assert targets(page).keys() == set(ACTIONS) - {"reorg"}
     press(page, "pay")
     assert targets(page).keys() == set(ACTIONS)
