@@ -29,7 +29,7 @@ WANTED = {
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    plan = Plan(SEED, examples=15, scenarios=100)
+    plan = Plan(SEED, examples=8, scenarios=50)
     report = run(plan)
     insist(plan, report, WANTED)
     return report
