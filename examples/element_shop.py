@@ -23,7 +23,7 @@ PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Bread</title>
-<style>body { max-width: 46rem; margin: 2rem auto; font-family: system-ui; }</style>
+<style>body { max-width: 46rem; margin: auto; padding: 1rem; font-family: system-ui; }</style>
 <script type="module" src="{{ service }}/checkout/element.js"></script>
 <h1>Two loaves of bread</h1>
 <p id="order" role="status">Your order waits for its payment.</p>

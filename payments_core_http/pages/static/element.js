@@ -49,9 +49,10 @@ SHEET.replaceSync(`
   [part=message] a { color: inherit; }
   dialog {
     box-sizing: border-box; width: min(var(--payments-width, 46rem), 100%); max-width: none;
-    max-height: 100dvh; padding: 0; overflow: hidden; border: 0; background: Canvas; color: CanvasText;
+    max-height: 100dvh; padding: 0; overflow: hidden; border: 0; background: #f4f6f9; color: #1b1f24;
     border-radius: var(--payments-radius, 0.5rem);
   }
+  @media (prefers-color-scheme: dark) { dialog { background: #12161b; color: #e8ebee; } }
   dialog::backdrop { background: var(--payments-backdrop, rgb(0 0 0 / 55%)); }
   dialog [part=place] { border: 0; border-radius: 0; }
   dialog [part=frame] { max-height: calc(100dvh - 5rem); }
