@@ -139,8 +139,6 @@ class Parts:
         """What screening holds or has stopped, for an operator to decide."""
         self.search: Final = Search(ports)
         """Records of an environment by what people have of them."""
-        self.inbox: Final = Inbox(ports)
-        """What waits for a person in an environment."""
         self.capabilities: Final = Capabilities(ports, banks, funding_banks.by_mode)
         """Which bank flows accounts may use, as the bank decides."""
         self.bank_accounts: Final = BankAccounts(ports, banks)
@@ -212,6 +210,10 @@ class Parts:
         """The events of an environment, and the repeated sending of events."""
         self.provider_notices: Final = ProviderNotices(ports, providers.notice_readers)
         """Notices that providers send to their doors."""
+        self.inbox: Final = Inbox(
+            ports, chains, self.provider_notices, settings.deployment_operators
+        )
+        """What waits for a person in an environment."""
         self.background_jobs: Final = BackgroundJobs(
             ports,
             chains,

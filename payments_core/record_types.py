@@ -75,7 +75,7 @@ from payments_core.routers.simulated.records import (
     SimulatedRoute,
 )
 from payments_core.screening.record import HeldTransfer, ScreeningVerdict
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import Job, ParkedJobMark
 from payments_core.storage.records import Record
 from payments_core.tenants.record import (
     App,
@@ -166,6 +166,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     ConsoleAction,
     StoredResponse,
     Job,
+    ParkedJobMark,
     RowRepair,
     StorageCount,
     # The simulated chains and clock

@@ -28,7 +28,9 @@ class Settings:
     deleted `events_retention_ms` milliseconds after they end, 90 days unless given, at least 31.
     At most `max_remote_calls` requests wait for chains, providers and name servers at the same
     time, so that hanging calls leave threads for the others; with five or more, hanging calls of
-    two environments leave a place to a third. `webhooks` are the rules of deliveries, and
+    two environments leave a place to a third. `deployment_operators` are the names of the log-ins
+    whose dashboard also shows what only the operator of the deployment can mend: parked jobs,
+    notices of unknown cases, senders low on gas. `webhooks` are the rules of deliveries, and
     `versions` the API versions that are served.
     Raises ValidationFailed for a value of the wrong kind, and ValueError for one out of range.
 
@@ -48,6 +50,7 @@ class Settings:
         default=EVENTS_RETENTION_MS, validator=attrs.validators.ge(MIN_EVENTS_MS)
     )
     max_remote_calls: int = 5
+    deployment_operators: tuple[str, ...] = ()
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     versions: Versions = attrs.field(factory=Versions)
 

@@ -40,6 +40,10 @@ MAX_READ_AT_ONCE = 20
 """How many senders are read with the heads, so that a node takes all in one batch."""
 
 
+FEW_TRANSFERS = 50
+"""A sender with coins for fewer is reported: somebody must send more before they are used up."""
+
+
 @runtime_checkable
 class ReportsGas(Protocol):
     """A chain whose senders pay for their transactions in its own coin.

@@ -41,7 +41,7 @@ from payments_core.engine.rows import (
 from payments_core.errors import IdempotencyInProgress, PaymentsError, Unavailable
 from payments_core.plain_calls import notify_plainly, require_plain_function
 from payments_core.storage import documents
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import NEVER, Job, mark_parked
 from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
@@ -374,6 +374,8 @@ def _row_changes(
         replaces, deletes = (
             (replaces, (*deletes, job)) if after is None else ((*replaces, after), deletes)
         )
+        if decision.next_run_at == NEVER and after is not None:
+            inserts = (*inserts, mark_parked(after, now))
     return RowChanges(inserts, replaces, deletes, events)
 
 

@@ -25,9 +25,9 @@ from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.evolve import evolve
-from payments_core.maintenance.parked_jobs import ParkedJob, is_parked
+from payments_core.maintenance.parked_jobs import ParkedJob
 from payments_core.plain_calls import call_plainly
-from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.jobs import NEVER, Job, is_parked
 from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import Storage, Transaction
 from payments_core.tenants.modes import is_of_mode

@@ -15,7 +15,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import NotFound, ResourceConflict
 from payments_core.evolve import evolve
-from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.jobs import Job, ParkedJobMark, is_parked, mark_id
 from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import Storage, Transaction
 
@@ -41,11 +41,6 @@ def list_parked_jobs(storage: Storage, mode: str) -> tuple[ParkedJob, ...]:
     )
 
 
-def is_parked(job: Job) -> bool:
-    """Whether the job will never run again without an operator."""
-    return NEVER in (job.due_at, job.lease_until)
-
-
 def retry(committer: Committer, clock: Clock, partition: str, job_id: str) -> Job:
     """Make a parked job due at once, with all its claims before it.
 
@@ -63,6 +58,7 @@ def retry(committer: Committer, clock: Clock, partition: str, job_id: str) -> Jo
             return Decision(job)  # by a run whose COMMIT was not answered
         if not is_parked(job):
             raise ResourceConflict(f"The job {job_id} is not parked.")
-        return Decision(freed, replaces=(freed,))
+        mark = tx.get(ParkedJobMark, mark_id(job), for_update=True)
+        return Decision(freed, replaces=(freed,), deletes=() if mark is None else (mark,))
 
     return committer.commit(WorkerAuthority(partition, "upkeep"), decide)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.evolve import evolve
 from payments_core.storage.records import Collection, Index, Record
 
 NEVER: Instant = 2**53 - 1
@@ -56,6 +57,48 @@ class Job(Record):
     claims: int = 0
     failures: int = 0
     holder: str = ""
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ParkedJobMark(Record):
+    """Says that a job was parked: only by it are parked jobs found without a look at all jobs.
+
+    It is made with the job's version that is parked, and its id has that version: a job that is
+    parked again has another mark. A job that runs again by any other way than a retry leaves its
+    mark behind, which then names a version that is gone.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "parked_jobs",
+        columns={"parked_at": int},
+        indexes=(Index("newest", order=("parked_at",), descending=True),),
+    )
+
+    job_id: str
+    job_version: int
+    parked_at: Instant
+
+    def is_of(self, job: Job | None) -> bool:
+        """Whether the job is parked in the version that the mark names."""
+        return job is not None and job.version == self.job_version and is_parked(job)
+
+
+def is_parked(job: Job) -> bool:
+    """Whether the job will never run again without an operator."""
+    return NEVER in (job.due_at, job.lease_until)
+
+
+def mark_id(job: Job) -> str:
+    """The id of the mark of a stored job that is parked."""
+    return f"{job.id}:{job.version}"
+
+
+def mark_parked(job: Job, now: Instant) -> ParkedJobMark:
+    """The mark of a job that is about to be replaced by `job`, which is parked."""
+    stored = evolve(job, version=job.version + 1)
+    return ParkedJobMark(
+        id=mark_id(stored), job_id=job.id, job_version=stored.version, parked_at=now
+    )
 
 
 def require_holder(holder: str) -> None:

@@ -6,6 +6,7 @@ A section leads to the page at `/dashboard/<name>`. One that the caller may not 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 import attrs
 
@@ -41,7 +42,7 @@ class Section:
 
 
 SECTIONS: Sequence[Section] = (
-    Section("inbox", "Inbox", ANY, ("payments", "transfers", "verifications", "endpoints")),
+    Section("inbox", "Inbox", ANY, get_args(Kind)),
     Section("payments", "Payments", PAYMENTS, ("payments",)),
     Section("activity", "Activity", PAYMENTS),
     Section("verifications", "Verifications", VERIFICATIONS, ("verifications",)),

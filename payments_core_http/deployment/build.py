@@ -138,6 +138,7 @@ def build_service(
         idempotency_retention_ms=configuration.idempotency_days * DAY,
         events_retention_ms=configuration.events_days * DAY,
         max_remote_calls=_count_remote_calls(configuration.http.threads),
+        deployment_operators=configuration.deployment_operators,
         webhooks=WebhookSettings(
             max_active_endpoints=webhooks.max_active_endpoints,
             max_attempts=webhooks.max_attempts,

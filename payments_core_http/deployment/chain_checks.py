@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from payments_core.chains.gas import ReportsGas
+from payments_core.chains.gas import FEW_TRANSFERS, ReportsGas
 from payments_core.chains.loader import (
     BeginsOnSight,
     Checkable,
@@ -15,10 +15,6 @@ from payments_core.chains.port import Chain, ChainError, ChainMismatch, Heads
 from payments_core.clock import HOUR, MINUTE, Instant, SystemClock
 from payments_core.networks import Asset
 from payments_core_http.deployment.findings import Finding, Level
-
-FEW_TRANSFERS = 50
-"""A sender with coins for fewer is reported: somebody must send more before they are used up."""
-
 
 STALE_MS = 10 * MINUTE
 """Every chain of the registry adds a block within seconds."""

@@ -373,6 +373,11 @@ class Configuration:
     events_days: Annotated[int, msgspec.Meta(ge=31, le=3_650)] = setting(
         "How many days an event and its deliveries are kept after their last change.", 90
     )
+    deployment_operators: tuple[Text, ...] = setting(
+        "The log-ins whose dashboard also shows parked jobs, kept notices of providers, and senders"
+        " low on gas (how-to/dashboard.md).",
+        (),
+    )
     simulated_chains: bool = setting(
         "Simulate all networks that have no nodes in `chains`; sandbox only. Those in `chains` must"
         " then be testnets.",

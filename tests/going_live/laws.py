@@ -13,9 +13,8 @@ from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.accounts.verification.record import Verification
 from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.deposits.record import DepositAddress
-from payments_core.maintenance.parked_jobs import is_parked
 from payments_core.payments.receipts.record import Receipt
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import Job, is_parked
 from tests.going_live.banking import ATOMS_OF_A_CENT
 from tests.going_live.customers import BLOCKED, DEPOSIT, UNIT
 from tests.going_live.evidence import Evidence

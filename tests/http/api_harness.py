@@ -269,7 +269,10 @@ class Bench(PaymentsService):
             storage,
             KeyRing.parse(KeyRing.generate()),
             settings=Settings(
-                public_url=LOCAL_URL, versions=versions, max_remote_calls=threads // 2 + 1
+                public_url=LOCAL_URL,
+                versions=versions,
+                max_remote_calls=threads // 2 + 1,
+                deployment_operators=("hera",),
             ),
             clock=clock or FixedClock(),
             **({"transport": SocketTransport(authorities())} | ports),

@@ -25,12 +25,11 @@ from payments_core.clock import format_iso
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.events import FAILING, RECOVERED, Event
 from payments_core.engine.idempotency.record import StoredResponse
-from payments_core.maintenance.parked_jobs import is_parked
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import Job, is_parked
 from payments_core.storage.records import Record
 from payments_core.tenants.record import ClientSession
 from payments_core.webhooks.record import Delivery

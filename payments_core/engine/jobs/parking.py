@@ -13,7 +13,7 @@ from payments_core.clock import MINUTE, SECOND, Clock, Instant
 from payments_core.engine.decision import LeaseLost
 from payments_core.errors import PaymentsError
 from payments_core.evolve import evolve
-from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.jobs import NEVER, Job, is_parked, mark_parked
 from payments_core.storage.port import ClaimedJob, Storage, Transaction
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 
@@ -154,7 +154,7 @@ class ParkingPolicy:
                 for item in claimed
                 if (found := stored.get(item.job.id)) and found.version == item.job.version
             ]
-            tx.write((), ours)
+            tx.write([mark_parked(one, now) for one in ours if is_parked(one)], ours)
 
         try:
             self._refresh()

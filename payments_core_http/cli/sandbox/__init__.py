@@ -204,7 +204,11 @@ def _open_service(
     key_ring = folder.open_key_ring()
     storage = SqliteStorage(folder.database, RECORD_TYPES, waits=waits)
     storage.migrate()
-    settings = Settings(public_url=url, webhooks=WebhookSettings(local_allowed=loopback))
+    settings = Settings(
+        public_url=url,
+        deployment_operators=(OPERATOR,),
+        webhooks=WebhookSettings(local_allowed=loopback),
+    )
     chains = None
     if node is not None:
         node.require_same_chain(storage)

@@ -10,10 +10,18 @@ import pytest
 
 from payments_core import inbox
 from payments_core.clock import DAY, MINUTE, SECOND, FixedClock
+from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
+from payments_core.errors import NotFound
+from payments_core.maintenance.parked_jobs import list_parked_jobs
+from payments_core.notices.record import StoredNotice
 from payments_core.payments.record import Payment
 from payments_core.payments.transitions import PAYMENT
+from payments_core.storage.jobs import Job
 from payments_core.storage.memory.transaction import MemorySnapshot
+from payments_core.storage.port import DIRECTORY
+from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import PRODUCTS
+from payments_core_http.dashboard.navigation import ANY
 from payments_core_http.dashboard.words import LABEL_WORDS
 from tests.http.api_harness import ApiHarness
 from tests.http.console import LATER, NEVER, Console
@@ -155,11 +163,7 @@ def test_another_environment_has_an_inbox_of_its_own(
     console: Console, browser: OperatorBrowser
 ) -> None:
     pay_late(console)
-    tenants = console.api.service.tenants
-    other = tenants.create_app("Other", "other").environments["sandbox"]
-    made = console.api.service.operators.create(other, "mallory")
-    stranger = OperatorBrowser(console.api)
-    assert stranger.log_in("mallory", made.password).status == 303
+    stranger = log_in_elsewhere(console)
     assert "Nothing waits for you." in stranger.open(INBOX).text
 
 
@@ -182,7 +186,7 @@ def test_many_are_counted_up_to_a_limit_and_the_oldest_are_listed(
     links = list_links(page)
     assert len(links) == inbox.LISTED
     assert links[0] == f"/dashboard/payments/{payment['id']}"
-    assert "These are the oldest 10." in page.text
+    assert "There are more than these 10." in page.text
 
 
 def test_a_page_counts_with_a_query_for_each_kind_and_reads_no_record_for_it(
@@ -219,3 +223,112 @@ def test_a_form_counts_nothing(console: Console, browser: OperatorBrowser) -> No
 def test_every_label_of_a_payment_that_waits_has_words() -> None:
     rows = [row for row in PAYMENT.transitions if row.target == "action_required" and row.label]
     assert {str(row.label) for row in rows} <= LABEL_WORDS.keys()
+
+
+def log_in_elsewhere(console: Console) -> OperatorBrowser:
+    """The operator of another environment. With a second app a sandbox has no controls any more."""
+    other = console.api.service.tenants.create_app("Other", "other").environments["sandbox"]
+    made = console.api.service.operators.create(other, "mallory")
+    browser = OperatorBrowser(console.api)
+    assert browser.log_in("mallory", made.password).status == 303
+    return browser
+
+
+class TestTheDeployment:
+    """What only its operator can mend is shown to the log-ins that the settings name."""
+
+    @pytest.fixture
+    def host(self, console: Console) -> OperatorBrowser:
+        return open_browser(console.api, "hera")
+
+    def park(self, console: Console, partition: str) -> None:
+        """Have the worker find a job that has taken processes down."""
+        now = console.clock.now()
+        tired = Job(
+            id="tired", queue="sandbox.timers", lane="tired", kind="mend", due_at=now,
+            subject="payment_7", claims=CLAIMS_BEFORE_PARKING,
+        )  # fmt: skip
+        console.api.service.parts.ports.storage.transact(partition, lambda tx: tx.insert(tired))
+        console.run()
+
+    @pytest.mark.parametrize("where", ["environment", "directory"])
+    def test_a_parked_job_is_retried(
+        self, console: Console, host: OperatorBrowser, where: str
+    ) -> None:
+        self.park(console, console.api.partition if where == "environment" else DIRECTORY)
+        page = host.open(INBOX)
+        assert "mend of payment_7" in page.text
+        assert read_counts(page) == read_counts(host.open("/dashboard/keys")) == {"Inbox": "1"}
+        stranger, retry = log_in_elsewhere(console), f"{INBOX}/jobs/tired/retry"
+        assert read_counts(stranger.open(INBOX)) == {}
+        form = {"formToken": stranger.forms(INBOX)["/dashboard/logout"]["formToken"]}
+        assert stranger.post(retry, form).status == 403
+        fields = host.forms(INBOX)[retry]
+        for _ in range(2):
+            seen = host.post(retry, fields)
+            assert (seen.status, seen.headers["location"]) == (303, INBOX)
+        assert read_counts(host.open(INBOX)) == {}
+
+    def test_who_does_not_operate_the_deployment_retries_nothing(self, console: Console) -> None:
+        self.park(console, console.api.partition)
+        browser, service = open_browser(console.api), console.api.service
+        inside = open_inbox(browser)
+        assert read_counts(browser.open(INBOX)) == {}
+        for act in (inside.retry_job, inside.retry_notice):
+            with pytest.raises(NotFound):
+                act("tired")
+        [parked] = list_parked_jobs(service.parts.ports.storage, "sandbox")
+        assert parked.job.id == "tired"
+
+    def test_a_job_that_runs_again_by_itself_is_no_longer_listed(
+        self, console: Console, host: OperatorBrowser
+    ) -> None:
+        self.park(console, console.api.partition)
+
+        def resume(tx: Any) -> None:
+            job = tx.get(Job, "tired", for_update=True)
+            tx.replace(attrs.evolve(job, due_at=job.due_at + 1, lease_until=0))
+
+        console.api.service.parts.ports.storage.transact(console.api.partition, resume)
+        assert read_counts(host.open(INBOX)) == {}
+
+    def test_a_kept_notice_is_looked_for_again(
+        self, console: Console, host: OperatorBrowser
+    ) -> None:
+        now = console.clock.now()
+        notice = StoredNotice(
+            id="sandbox:kyc:office:1", mode="sandbox", kind="kyc", provider="office",
+            notice_id="1", reference="case-<b>9</b>", status="unknown",
+            received_at_ms=now, updated_at_ms=now,
+        )  # fmt: skip
+        storage = console.api.service.parts.ports.storage
+        storage.transact(DIRECTORY, lambda tx: tx.insert(notice))
+        page = host.open(INBOX)
+        assert "kyc/office: case-<b>9</b>" in page.text
+        assert read_counts(page) == {"Inbox": "1"}
+        stranger = log_in_elsewhere(console)
+        assert read_counts(stranger.open(INBOX)) == {}
+        retry = f"{INBOX}/notices/{notice.id}/retry"
+        assert host.submit(INBOX, retry).status == 303
+        assert read_counts(host.open(INBOX)) == {}
+
+    def test_a_sender_that_is_low_on_gas(self, console: Console, host: OperatorBrowser) -> None:
+        chain: Any = console.api.service.chains[8453]
+        chain.set_coins(console.api.partition, 3)
+        assert read_counts(host.open(INBOX)) == {}  # nobody has read it yet, and a page does not
+        chain.heads()
+        page = host.open(INBOX)
+        assert "It has coins for the fees of 3 more transfers." in page.text
+        assert read_counts(page) == {"Inbox": "1"}
+        stranger = log_in_elsewhere(console)
+        assert read_counts(stranger.open(INBOX)) == {}
+
+
+def open_inbox(browser: OperatorBrowser) -> Any:
+    """The inbox as the operator's session may use it, without a page."""
+    service = browser.api.service
+    environment, session = service.operator_sessions.authenticate(browser.cookie, mode="sandbox")
+    authority = Authority(
+        requirement=ANY, environment=environment, operator=session, api_version=""
+    )
+    return service.acting_as(authority).inbox

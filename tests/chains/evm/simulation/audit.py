@@ -18,7 +18,6 @@ from payments_core.addresses import encode_checksum_address
 from payments_core.chains.outbox.record import OutboundTransfer, Replacement
 from payments_core.deposits.record import Deposit
 from payments_core.engine.events import FAILING, RECOVERED, Event
-from payments_core.maintenance.parked_jobs import is_parked
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.mandates.lifecycle import period_start
@@ -27,7 +26,7 @@ from payments_core.payments.options.record import PaymentOption
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import Job, is_parked
 from payments_core.storage.records import R, Record
 from payments_core.webhooks.record import Delivery
 from tests.chains.evm.simulation import network
