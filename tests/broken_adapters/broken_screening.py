@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
-import json
 import threading
-from collections.abc import Mapping, Sequence
 
 from payments_core.clock import DAY, HOUR, SystemClock
 from payments_core.evolve import evolve
-from payments_core.notices.port import NoticeRefused, ProviderNotice
 from payments_core.screening.port import (
     Outcome,
     ScreeningRequest,
@@ -18,15 +14,11 @@ from payments_core.screening.port import (
     Subject,
     Verdict,
 )
-from tests.service.notices.office import NOW_S, SECRET, new_id, sign
-
-MAX_AGE_S = 300
+from tests.service.notices.office import new_id
 
 
 class Plain:
-    """Sound: a list of judgements, a case for each key in review, and signed notices."""
-
-    name = "bureau"
+    """Sound: a list of judgements, and a case for each key in review."""
 
     def __init__(self) -> None:
         self.judgements: dict[tuple[object, ...], Outcome] = {}
@@ -80,19 +72,6 @@ class Plain:
 
     def find_validity_ms(self, outcome: Outcome) -> int:
         return SystemClock().now() + (HOUR if outcome == "clear" else 0)
-
-    def read_notices(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderNotice]:
-        self.require_signed(headers, body)
-        return [ProviderNotice(id=one["id"], reference=one["case"]) for one in json.loads(body)]
-
-    def require_signed(self, headers: Mapping[str, str], body: bytes) -> None:
-        stamp, given = headers.get("office-time", ""), headers.get("office-signature", "")
-        if not (stamp.isascii() and stamp.isdigit() and given.isascii()):
-            raise NoticeRefused("the time or the signature is missing")
-        if not hmac.compare_digest(given, sign(stamp, body)):
-            raise NoticeRefused("the signature is wrong")
-        if abs(NOW_S - int(stamp[:12])) > MAX_AGE_S:
-            raise NoticeRefused("the signature is old")
 
 
 class SuspectsEverybody(Plain):
@@ -287,62 +266,3 @@ class TakesNonsenseForClear(Plain):
 class RaisesKeyErrors(Plain):
     def take_nonsense(self, request: ScreeningRequest) -> Verdict:
         raise KeyError("outcome")
-
-
-class HasAPathForAName(Plain):
-    name = "bureau/2"
-
-
-class NamesNoCase(Plain):
-    def read_notices(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderNotice]:
-        return [evolve(one, reference="a case") for one in super().read_notices(headers, body)]
-
-
-class CountsItsNotices(Plain):
-    def read_notices(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderNotice]:
-        return [evolve(one, id=new_id()) for one in super().read_notices(headers, body)]
-
-
-class NamesNoticesByTheirCase(Plain):
-    def read_notices(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderNotice]:
-        return [evolve(one, id=one.reference) for one in super().read_notices(headers, body)]
-
-
-class SignsTheTimeAlone(Plain):
-    def require_signed(self, headers: Mapping[str, str], body: bytes) -> None:
-        if not all(headers.get(name) for name in ("office-time", "office-signature")):
-            raise NoticeRefused("not signed")
-        try:
-            json.loads(body)[0]["case"]
-        except (ValueError, LookupError, TypeError) as error:
-            raise NoticeRefused("not read") from error
-
-
-class TrustsWhatIsUnsigned(Plain):
-    def require_signed(self, headers: Mapping[str, str], body: bytes) -> None:
-        if headers.get("office-signature"):
-            super().require_signed(headers, body)
-
-
-class RepeatsTheBody(Plain):
-    def require_signed(self, headers: Mapping[str, str], body: bytes) -> None:
-        try:
-            super().require_signed(headers, body)
-        except NoticeRefused as error:
-            raise NoticeRefused(f"{error}: {body!r}") from error
-
-
-class ReadsBeforeItVerifies(Plain):
-    def read_notices(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderNotice]:
-        read = json.loads(body)
-        self.require_signed(headers, body)
-        return [ProviderNotice(id=one["id"], reference=one["case"]) for one in read]
-
-
-class AcceptsYesterday(Plain):
-    def require_signed(self, headers: Mapping[str, str], body: bytes) -> None:
-        stamp = headers.get("office-time", "")
-        expected = hmac.digest(SECRET, stamp.encode() + b"." + body, hashlib.sha256).hex()
-        given = headers.get("office-signature", "")
-        if not given.isascii() or not hmac.compare_digest(given, expected):
-            raise NoticeRefused("the signature is wrong")
