@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
-import json
-from collections.abc import Mapping, Sequence
 
 from payments_core.accounts.verification.port import KycCase, KycFinding, KycRequest
 from payments_core.evolve import evolve
-from payments_core.notices.port import NoticeRefused, ProviderNotice
-from tests.service.notices.office import SECRET, Office, new_id, sign
+from tests.service.notices.office import Office, new_id
 
 
 class Plain(Office):
@@ -99,64 +95,3 @@ class RaisesTimeouts(Plain):
     def require_up(self) -> None:
         if self.is_down:
             raise TimeoutError
-
-
-class HasAPathForAName(Plain):
-    name = "office/2"
-
-
-class NamesNoCase(Plain):
-    def read_notices(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderNotice]:
-        return [evolve(one, reference="a case") for one in super().read_notices(headers, body)]
-
-
-class CountsItsNotices(Plain):
-    def read_notices(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderNotice]:
-        return [evolve(one, id=new_id()) for one in super().read_notices(headers, body)]
-
-
-class NamesNoticesByTheirCase(Plain):
-    def read_notices(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderNotice]:
-        return [evolve(one, id=one.reference) for one in super().read_notices(headers, body)]
-
-
-class SignsTheTimeAlone(Plain):
-    def require_signed(self, headers: Mapping[str, str], body: bytes) -> None:
-        stamp = headers.get("office-time", "")
-        known = {sign(stamp, body), headers.get("office-signature", "")}
-        if not stamp or not all(known):
-            raise NoticeRefused("not signed")
-        try:
-            json.loads(body)[0]["case"]
-        except (ValueError, LookupError, TypeError) as error:
-            raise NoticeRefused("not read") from error
-
-
-class TrustsWhatIsUnsigned(Plain):
-    def require_signed(self, headers: Mapping[str, str], body: bytes) -> None:
-        if headers.get("office-signature"):
-            super().require_signed(headers, body)
-
-
-class RepeatsTheBody(Plain):
-    def require_signed(self, headers: Mapping[str, str], body: bytes) -> None:
-        try:
-            super().require_signed(headers, body)
-        except NoticeRefused as error:
-            raise NoticeRefused(f"{error}: {body!r}") from error
-
-
-class ReadsBeforeItVerifies(Plain):
-    def read_notices(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderNotice]:
-        read = json.loads(body)
-        self.require_signed(headers, body)
-        return [ProviderNotice(id=one["id"], reference=one["case"]) for one in read]
-
-
-class AcceptsYesterday(Plain):
-    def require_signed(self, headers: Mapping[str, str], body: bytes) -> None:
-        stamp = headers.get("office-time", "")
-        expected = hmac.digest(SECRET, stamp.encode() + b"." + body, hashlib.sha256).hex()
-        given = headers.get("office-signature", "")
-        if not given.isascii() or not hmac.compare_digest(given, expected):
-            raise NoticeRefused("the signature is wrong")
