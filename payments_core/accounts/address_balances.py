@@ -27,6 +27,7 @@ from payments_core.errors import (
 )
 from payments_core.evolve import evolve
 from payments_core.networks import DEFAULT_SYMBOL, Asset, ChainType, Networks
+from payments_core.pricing.answers import ask_usd_prices
 from payments_core.pricing.port import Pricing, PricingUnavailable
 from payments_core.tenants.authorization import Authority
 
@@ -121,7 +122,7 @@ class AddressBalances:
         ]
         try:
             with self._calls.acquire("pricing", authority.partition):
-                prices = pricing.usd_prices(tuple(one.asset for one in held))
+                prices = ask_usd_prices(pricing, tuple(one.asset for one in held))
         except PricingUnavailable as error:
             raise DependencyFailed("pricing") from error
         values = [_value_of(one, prices.get(one.asset.id)) for one in held]

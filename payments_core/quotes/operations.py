@@ -45,6 +45,7 @@ from payments_core.payments.disputes.lifecycle import PAYMENT_SESSION_STATUSES
 from payments_core.payments.fees import deduct_fee
 from payments_core.payments.operations import NewPayment, Payments
 from payments_core.payments.record import Payment, PaymentRoute
+from payments_core.pricing.answers import ask_estimate, ask_usd_prices
 from payments_core.pricing.port import Estimate, NotPriced, Pricing, PricingUnavailable
 from payments_core.quotes.record import QUOTE_LIFETIME_S, Quote
 from payments_core.quotes.request import (
@@ -250,8 +251,8 @@ class Quotes:
         paid_on = deduct_fee(exchange.amount_atomic, exchange.fee_bps)
         try:
             with self._calls.acquire("pricing", authority.partition):
-                estimate = pricing.estimate(source, destination, paid_on)
-                usd = pricing.usd_prices((source, destination))
+                estimate = ask_estimate(pricing, source, destination, paid_on)
+                usd = ask_usd_prices(pricing, (source, destination))
         except PricingUnavailable as error:
             raise DependencyFailed("pricing") from error
         except NotPriced as error:

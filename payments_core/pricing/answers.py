@@ -1,0 +1,51 @@
+"""Answers of a source of prices, whose types nobody checks: none that cannot be right is used."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+from payments_core.networks import Asset
+from payments_core.pricing.port import Estimate, Pricing, PricingUnavailable
+
+_log = logging.getLogger(__name__)
+
+
+def ask_usd_prices(pricing: Pricing, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
+    """See Pricing. An answer that cannot be right raises PricingUnavailable, too."""
+    answer: object = pricing.usd_prices(assets)
+    if not isinstance(answer, Mapping):
+        raise _unusable("prices")
+    found = {asset.id: answer[asset.id] for asset in assets if asset.id in answer}
+    if not all(map(_is_price, found.values())):
+        raise _unusable("prices")
+    return found
+
+
+def ask_estimate(
+    pricing: Pricing, source: Asset, destination: Asset, amount_atomic: int
+) -> Estimate:
+    """See Pricing. An answer that cannot be right raises PricingUnavailable, too."""
+    answer: object = pricing.estimate(source, destination, amount_atomic)
+    if (
+        isinstance(answer, Estimate)
+        and _is_price(answer.rate)
+        and all(map(_is_count, (answer.fee_atomic, answer.slippage_bps, answer.time_s)))
+        and answer.slippage_bps <= 10_000
+    ):
+        return answer
+    raise _unusable("estimate")
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, Decimal) and value.is_finite() and value > 0
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _unusable(what: str) -> PricingUnavailable:
+    _log.error("ALARM: the %s of the source of prices cannot be used", what)
+    return PricingUnavailable("the answer cannot be used")
