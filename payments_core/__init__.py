@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from payments_core.credentials.tokens import Claims
     from payments_core.deposits.operations import DepositCheck, IssuedAddress
     from payments_core.deposits.record import Deposit, DepositAddress
+    from payments_core.engine.audit import Actor, AuditEntry, CallSource
     from payments_core.engine.events import Event
     from payments_core.engine.idempotency.record import IdempotentRequest, Response
     from payments_core.errors import (
@@ -224,7 +225,7 @@ __all__ = [
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
     "Delivery", "FailedAttempt", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
-    "OperatorSession", "BegunSession",
+    "OperatorSession", "BegunSession", "AuditEntry", "Actor", "CallSource",
     "ClientSession", "CreatedSession", "ExchangedSession",
     # Errors
     "PaymentsError", "BadInput", "Unauthenticated", "Forbidden", "Missing", "ConflictError",
@@ -276,6 +277,7 @@ _MODULES = {
     "payments_core.credentials.tokens": "Claims",
     "payments_core.deposits.operations": "DepositCheck IssuedAddress",
     "payments_core.deposits.record": "Deposit DepositAddress",
+    "payments_core.engine.audit": "Actor AuditEntry CallSource",
     "payments_core.engine.events": "Event",
     "payments_core.engine.idempotency.record": "IdempotentRequest Response",
     "payments_core.errors": (

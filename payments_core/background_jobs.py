@@ -48,6 +48,7 @@ from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.legacy.role_modules.steps import ModuleStepOwner
+from payments_core.maintenance.audit_purge import AuditPurge
 from payments_core.maintenance.retention import EventPurge
 from payments_core.maintenance.stored_bytes import StoredBytesCounter
 from payments_core.misdirected.coin_reports import CoinReportOwner
@@ -132,6 +133,7 @@ class BackgroundJobs:
         refresh: Callable[[], None],
         catch_up: Callable[[], None],
         events_retention_ms: int,
+        audit_retention_ms: int,
     ) -> None:
         """`refresh` is called before a worker reads the clock for a claim, `catch_up` at its start
         and when the clock has stepped back."""
@@ -151,6 +153,7 @@ class BackgroundJobs:
         self._refresh = refresh
         self._catch_up = catch_up
         self._events_retention_ms = events_retention_ms
+        self._audit_retention_ms = audit_retention_ms
         self._outbox = Outbox(ports, chains, on_sent=self._wake_scanner)
         self._workers: dict[str, Worker] = {}
         self._scanners: dict[str, Scanner] = {}
@@ -301,6 +304,7 @@ class BackgroundJobs:
                 (
                     DeliveryTrim(ports).run,
                     EventPurge(ports, self._events_retention_ms).run,
+                    AuditPurge(ports, self._audit_retention_ms).run,
                     StoredBytesCounter(ports, RECORD_TYPES).run,
                 ),
             ).run,

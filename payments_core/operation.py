@@ -7,18 +7,26 @@ does the work checks nothing again.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 from payments_core.parts import Parts
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.arguments import check_arguments
 
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
 P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+READING_VERBS = frozenset({"read", "list", "find", "is", "plan", "build"})
+"""The first words of operations that change nothing, and leave no entry in the audit trail."""
 
 
 class OpenResource:
@@ -32,6 +40,7 @@ class OpenResource:
             if inspect.isfunction(value) and not name.startswith("_"):
                 value.__name__, value.__qualname__ = name, f"{cls.__name__}.{name}"
                 value.__module__ = cls.__module__
+                value.traced_as = _name_change(cls.__name__, name)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of a PaymentsService>"
@@ -65,13 +74,18 @@ def bound(
 ) -> Operation[P, T]:
     """The operation of a part, with the authority of its resource."""
     checked = check_arguments(operation)
+    signature = inspect.signature(operation)
+    shown = [one for one in signature.parameters.values() if one.name != "authority"]
+    ids = tuple(takewhile(lambda name: name.endswith("_id"), (one.name for one in shown[1:])))
 
     @wraps(operation)
     def call(resource: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return checked(find(resource._parts), resource._authority, *args, **kwargs)
+        authority = resource._authority
+        operation = call.traced_as  # type: ignore[attr-defined]
+        if operation is not None:
+            authority = authority.trace_as(operation, _find_ids(ids, args, kwargs))
+        return checked(find(resource._parts), authority, *args, **kwargs)
 
-    signature = inspect.signature(operation)
-    shown = [one for one in signature.parameters.values() if one.name != "authority"]
     call.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
     return cast("Operation[P, T]", call)
 
@@ -87,3 +101,18 @@ def opened(
         return checked(find(resource._parts), *args, **kwargs)
 
     return cast("Operation[P, T]", call)
+
+
+def _name_change(resource: str, operation: str) -> str | None:
+    """The name of a change in the audit trail, such as `payments.refund`; None for a read."""
+    if operation.partition("_")[0] in READING_VERBS:
+        return None
+    return f"{_CAPITAL.sub('_', resource).lower()}.{operation}"
+
+
+def _find_ids(
+    names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """The ids with which the arguments of a call begin."""
+    given = (*args[: len(names)], *(kwargs.get(name) for name in names[len(args) :]))
+    return tuple(id for id in given if isinstance(id, str))

@@ -57,6 +57,7 @@ from payments_core.screening.asking import Screener
 from payments_core.screening.operations import ScreeningDecisions
 from payments_core.search import Search
 from payments_core.settings import Settings
+from payments_core.tenants.audit_trail import AuditTrail
 from payments_core.tenants.client_sessions import ClientSessions
 from payments_core.tenants.operations import Tenants
 from payments_core.tenants.operator_sessions import OperatorSessions
@@ -117,6 +118,8 @@ class Parts:
         """The people who may log in to an environment's dashboard."""
         self.operator_sessions: Final = OperatorSessions(ports, self.operators)
         """The log-ins of operators."""
+        self.audit_trail: Final = AuditTrail(ports)
+        """Who changed what."""
         self.request_log: Final = RequestLog(ports)
         """Recent requests to the API, as far as they are recorded."""
         self.accounts: Final = Accounts(ports, chains, screener)
@@ -231,6 +234,7 @@ class Parts:
             refresh=refresh,
             catch_up=catch_up,
             events_retention_ms=settings.events_retention_ms,
+            audit_retention_ms=settings.audit_retention_ms,
         )
         """The worker and the scanner of each mode."""
 

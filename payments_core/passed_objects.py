@@ -26,6 +26,7 @@ from payments_core.chains.role_modules import ModuleChain
 from payments_core.chains.token_balances import ReadsTokenBalances
 from payments_core.clock import Clock, HasServerTime
 from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.audit import Actor
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.hosted_onramps.port import HostedOnramp
 from payments_core.networks import Networks
@@ -108,6 +109,7 @@ PASSED: Mapping[str, tuple[type[Any], str | None]] = {
     "screening": (Screening, "screening provider"),
     "telemetry": (Telemetry, "telemetry"),
     "networks": (Networks, None),
+    "host": (Actor, None),
 }
 """The arguments of the service, each with its class or port, and what it is in `PORTS`."""
 

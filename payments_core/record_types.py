@@ -43,6 +43,7 @@ from payments_core.chains.simulated.records import (
     SimulatedTransaction,
 )
 from payments_core.deposits.record import Deposit, DepositAddress
+from payments_core.engine.audit import AuditEntry
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.hosted_onramps.simulated.records import SimulatedOrder
@@ -91,7 +92,7 @@ from payments_core.tenants.record import (
 )
 from payments_core.tenants.request_log import RequestLogPage
 from payments_core.webhooks.delivered import DeliveredEvents
-from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
+from payments_core.webhooks.record import Delivery, Endpoint
 
 RECORD_TYPES: tuple[type[Record], ...] = (
     # The directory
@@ -163,7 +164,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Endpoint,
     Delivery,
     DeliveredEvents,
-    ConsoleAction,
+    AuditEntry,
     StoredResponse,
     Job,
     ParkedJobMark,

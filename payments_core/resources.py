@@ -38,7 +38,7 @@ from payments_core.payments.refunding import reconciliation
 from payments_core.quotes import operations as quotes
 from payments_core.sandbox import operations as sandbox
 from payments_core.screening import operations as screening
-from payments_core.tenants import client_sessions, request_log
+from payments_core.tenants import audit_trail, client_sessions, request_log
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.arguments import check_arguments
 from payments_core.webhooks import operations as webhooks
@@ -415,6 +415,17 @@ class Requests(Resource):
     read: Final = bound(lambda p: p.request_log, request_log.RequestLog.get)
 
 
+class Audit(Resource):
+    """The audit trail: who changed what, from where, and when. Reads leave no entry.
+
+    >>> [entry] = shop.audit.list(object_id=payment.id).records
+    >>> entry.operation, entry.actor.type
+    ('payments.receive', 'program')
+    """
+
+    list: Final = bound(lambda p: p.audit_trail, audit_trail.AuditTrail.list)
+
+
 class Sandbox(Resource):
     """What only a sandbox has: its clock and chains, a faucet, strangers' transfers, failures on
     order. Raises NotFound in production, or if the deployment has a second app.
@@ -539,6 +550,7 @@ class Resources(Resource):
     webhooks: Final = Shown(Webhooks)
     events: Final = Shown(Events)
     requests: Final = Shown(Requests)
+    audit: Final = Shown(Audit)
     public_payments: Final = Shown(PublicPayments)
     public_options: Final = Shown(PublicOptions)
     sandbox: Final = Shown(Sandbox)

@@ -13,6 +13,7 @@ from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import MAX_CLOCK_SKEW_MS, SECOND, Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
+from payments_core.engine.audit import PROGRAM, Actor
 from payments_core.engine.clock_guard import SANDBOX_PATIENCE_MS, ClockGuard, GuardedClock
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
@@ -65,6 +66,7 @@ class PaymentsService:
     takes the sandbox's clock there, or the system's clock. Without `kyc` verifications are
     simulated in the sandbox, and there are none in production; the same holds for `bank`,
     `pricing`, `router`, `onramp` and `screening`. Events go to `telemetry`.
+    The audit trail names `host` where a change has no credential.
     A server passes its `waits`, where calls of other services are announced.
     Raises ValidationFailed for an object of the wrong kind, and TypeError for one with an
     asynchronous method of its port: nothing here awaits.
@@ -117,6 +119,7 @@ class PaymentsService:
         screening: Screening | None = None,
         telemetry: Telemetry = NOOP_TELEMETRY,
         networks: Networks | None = None,
+        host: Actor = PROGRAM,
         waits: Waits = NO_WAITS,
     ) -> None:
         require_passed(locals())  # which are the arguments, as long as nothing else is set
@@ -130,7 +133,7 @@ class PaymentsService:
         if clock is None:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
         self.networks = _choose_networks(networks or shipped_networks(), chains or {})
-        ports = self._make_ports(storage, key_ring, clock, entropy, telemetry)
+        ports = self._make_ports(storage, key_ring, clock, entropy, telemetry, host)
         if not sandbox_chains and (chains is None or simulated_chains):
             sandbox_chains = _make_simulated_chains(ports)
         chains = chains or {}
@@ -179,6 +182,7 @@ class PaymentsService:
         clock: Clock,
         entropy: Entropy,
         telemetry: Telemetry,
+        host: Actor,
     ) -> Ports:
         return Ports.over(
             storage,
@@ -190,6 +194,7 @@ class PaymentsService:
             guarded_clock=GuardedClock(clock, self._clock_guard),
             versions=self.settings.versions,
             networks=self.networks,
+            host=host,
         )
 
     def __repr__(self) -> str:
@@ -197,9 +202,13 @@ class PaymentsService:
         named += [str(number) for number in self.chains if number not in self._sandbox_chains]
         return f"<PaymentsService: chains {', '.join(named)}>"
 
-    def environment(self, environment_id: str) -> Resources:
-        """Everything that an embedding program can do in one environment. Raises NotFound."""
-        return self.acting_as(self.tenants.system_authority(environment_id))
+    def environment(self, environment_id: str, *, person: str | None = None) -> Resources:
+        """Everything that an embedding program can do in one environment.
+
+        `person` is who uses the program, for the audit trail. Raises NotFound, ValidationFailed.
+        """
+        authority = self.tenants.system_authority(environment_id)
+        return self.acting_as(authority if person is None else authority.name_person(person))
 
     @check_arguments
     def acting_as(self, authority: Authority) -> Resources:

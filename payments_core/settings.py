@@ -8,6 +8,7 @@ from payments_core.brief_repr import brief_repr
 from payments_core.contracts.versions import Versions
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.errors import ConfigurationError
+from payments_core.maintenance.audit_purge import AUDIT_RETENTION_MS, MIN_AUDIT_MS
 from payments_core.maintenance.retention import EVENTS_RETENTION_MS, MIN_EVENTS_MS
 from payments_core.public_url import require_public_url
 from payments_core.validation.arguments import check_fields
@@ -26,6 +27,8 @@ class Settings:
     sign that they hold them. A call with an idempotency key is answered from the store for
     `idempotency_retention_ms` milliseconds, 30 days unless given. Events and their deliveries are
     deleted `events_retention_ms` milliseconds after they end, 90 days unless given, at least 31.
+    Entries of the audit trail are deleted after `audit_retention_ms` milliseconds, a year unless
+    given, at least 30 days.
     At most `max_remote_calls` requests wait for chains, providers and name servers at the same
     time, so that hanging calls leave threads for the others; with five or more, hanging calls of
     two environments leave a place to a third. `deployment_operators` are the names of the log-ins
@@ -48,6 +51,9 @@ class Settings:
     idempotency_retention_ms: int = RETENTION_MS
     events_retention_ms: int = attrs.field(
         default=EVENTS_RETENTION_MS, validator=attrs.validators.ge(MIN_EVENTS_MS)
+    )
+    audit_retention_ms: int = attrs.field(
+        default=AUDIT_RETENTION_MS, validator=attrs.validators.ge(MIN_AUDIT_MS)
     )
     max_remote_calls: int = 5
     deployment_operators: tuple[str, ...] = ()

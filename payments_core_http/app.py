@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import falcon
 
+from payments_core.engine.audit import CallSource
 from payments_core.engine.idempotency.record import AlreadyResponded, Response
 from payments_core.engine.idempotency.single_flight import SingleFlight
 from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable, Unauthenticated
@@ -167,9 +168,12 @@ class Pipeline:
         """Every check in order; the first that fails raises its error."""
         if route.credential != "none":  # liveness needs no storage
             self._service.refresh()
+        context.source = CallSource(
+            self._throttle.find_address(context.environ), context.request.id
+        )
         context.challenge = CHALLENGES[route.credential]
         caller = authenticate(self._service, self._mode, route, context.environ, context.path)
-        authority = caller.authority_for(route)
+        authority = caller.authority_for(route, context.source)
         context.caller, context.authority = caller, authority
         context.version, context.origin = caller.api_version, caller.admitted_origin
         if caller.environment is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from payments_core.credentials.tokens import Claims, TokenInvalid
+from payments_core.engine.audit import CallSource
 from payments_core.errors import CredentialMismatch, NotFound, Unauthorized
 from payments_core.evolve import evolve
 from payments_core.payments.checkout.public import Shop
@@ -79,8 +80,9 @@ class Caller:
         is_admitted = self.shop is not None and self.shop.terms.allows_origin(self.origin)
         return self.origin if is_admitted else None
 
-    def authority_for(self, route: Row) -> Authority | None:
-        """The authority that operations require; None on routes that need none."""
+    def authority_for(self, route: Row, source: CallSource) -> Authority | None:
+        """The authority that operations require, for a request from `source`; None on routes that
+        need none."""
         if route.needs is None or self.environment is None:
             return None
         return Authority(
@@ -92,6 +94,7 @@ class Caller:
             payment_id=self.payment_id if route.needs.caller == "payer" else None,
             origin=self.origin,
             api_version=self.api_version,
+            source=source,
         )
 
 

@@ -10,6 +10,7 @@ import attrs
 import msgspec
 
 from payments_core.credentials.tokens import Claims
+from payments_core.engine.audit import NO_SOURCE, CallSource
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.errors import ValidationFailed
 from payments_core.evolve import evolve
@@ -44,6 +45,7 @@ class Call:
     service: PaymentsService = attrs.field(repr=False)
     mode: str
     request_id: str
+    source: CallSource = NO_SOURCE
     route: Row
     caller: Caller
     proven: Authority | None

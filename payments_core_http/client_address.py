@@ -75,6 +75,17 @@ def identify_client(
     A subscriber has a whole /64 of IPv6, and could take a new address for every request; a site
     has a /48. Empty if the client's address is unknown.
     """
+    client = _find_client(environ, trusted)
+    return () if client is None else _list_networks(client)
+
+
+def find_address(environ: Mapping[str, Any], trusted: tuple[Proxy, ...]) -> str | None:
+    """The client's address as text, for people; None if it is unknown."""
+    client = _find_client(environ, trusted)
+    return None if client is None else str(client)
+
+
+def _find_client(environ: Mapping[str, Any], trusted: tuple[Proxy, ...]) -> Address | None:
     peer = _read_peer(environ)
     forwarded = str(environ.get("HTTP_X_FORWARDED_FOR", ""))
     if len(forwarded) > _MAX_KEPT_CHARACTERS:
@@ -87,7 +98,7 @@ def _read_peer(environ: Mapping[str, Any]) -> str:
     return peer.decode("latin-1") if isinstance(peer, bytes) else str(peer)
 
 
-def _identify(peer: str, forwarded: str, trusted: tuple[Proxy, ...]) -> tuple[CountedNetwork, ...]:
+def _identify(peer: str, forwarded: str, trusted: tuple[Proxy, ...]) -> Address | None:
     client = _parse_address(peer)
     entries = forwarded.split(",")
     for entry in reversed(entries[-MAX_FORWARDED_ENTRIES:]):
@@ -97,7 +108,7 @@ def _identify(peer: str, forwarded: str, trusted: tuple[Proxy, ...]) -> tuple[Co
         if before is None and entry.strip() not in _SOCKET_NAMES:
             break  # the client behind this proxy is unknown
         client = before
-    return () if client is None else _list_networks(client)
+    return client
 
 
 def _trusts(peer: Address | None, trusted: tuple[Proxy, ...]) -> bool:
@@ -130,6 +141,7 @@ def _parse_address(text: str) -> Address | None:
     return address
 
 
+@lru_cache(maxsize=_MAX_KEPT)
 def _list_networks(address: Address) -> tuple[CountedNetwork, ...]:
     if isinstance(address, ipaddress.IPv4Address):
         return (CountedNetwork(str(address)),)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import attrs
 
+from payments_core.engine.audit import NO_SOURCE, CallSource
 from payments_core.engine.idempotency.record import AlreadyResponded, Response
 from payments_core.errors import (
     BadInput,
@@ -68,6 +69,7 @@ class RequestContext:
     request: ObservedRequest
     version: str
     environ: Mapping[str, Any]
+    source: CallSource = NO_SOURCE
     challenge: str = "Bearer"
     origin: str | None = None
     """The browser's, if the app that it calls has admitted it."""
@@ -124,6 +126,7 @@ class JsonFormat:
             service=service,
             mode=self._mode,
             request_id=request.id,
+            source=context.source,
             route=route,
             caller=caller,
             proven=authority,
@@ -210,6 +213,7 @@ class NoticeFormat:
             service=self._service,
             mode=self._mode,
             request_id=context.request.id,
+            source=context.source,
             route=route,
             caller=context.caller,
             proven=context.authority,
@@ -249,6 +253,7 @@ class PageFormat:
             service=self._service,
             mode=self._mode,
             request_id=context.request.id,
+            source=context.source,
             route=route,
             caller=context.caller,
             proven=context.authority,

@@ -28,7 +28,7 @@ from payments_core.limiters.policies import (
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck, PolicyState
 from payments_core.plain_calls import require_plain_methods, require_plain_result
 from payments_core.tenants.record import Environment
-from payments_core_http.client_address import CountedNetwork, Proxy, identify_client
+from payments_core_http.client_address import CountedNetwork, Proxy, find_address, identify_client
 from payments_core_http.errors import REFUSALS, RateLimited, RateLimitReason
 from payments_core_http.rate_context import RateLimitContext, seconds_until
 
@@ -88,6 +88,10 @@ class Throttle:
         self._clock = clock or SystemClock()
         self._is_broken = self._has_reported_address = False
         self._kept_checks: dict[Hashable, list[PolicyCheck]] = {}
+
+    def find_address(self, environ: Mapping[str, Any]) -> str | None:
+        """The address of a request's client, also behind trusted proxies; None if it is unknown."""
+        return find_address(environ, self._trusted)
 
     def check_address(self, rate_context: RateLimitContext, environ: Mapping[str, Any]) -> None:
         """Count the request for its address. Raises RateLimited, also if the address is blocked."""

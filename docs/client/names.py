@@ -91,6 +91,7 @@ RESOURCES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "events": {"listEvents": "list", "readEvent": "read", "resendEvent": "resend"},
         "requests": {"listRequests": "list"},
+        "audit": {"listAuditEntries": "list"},
         "sandbox": {
             "readSandbox": "read",
             "fundSandboxAccount": "fund",

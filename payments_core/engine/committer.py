@@ -33,6 +33,7 @@ from payments_core.engine.identifiers import Identifiers, IdSequence
 from payments_core.engine.jobs.parking import LEASE_MS
 from payments_core.engine.rows import (
     RowChanges,
+    build_audit_entries,
     build_event,
     build_job,
     reschedule_job,
@@ -365,7 +366,9 @@ def _row_changes(
         build_job(authority, new_job, new_job.id or id_sequence.issue("job"))
         for new_job in decision.jobs
     ]
-    inserts = (*decision.inserts, *events, *jobs)  # jobs last: they come and go
+    entries = build_audit_entries(authority, decision, id_sequence, now)
+    # Jobs last: they come and go.
+    inserts = (*decision.inserts, *events, *entries, *jobs)
     replaces, deletes = decision.replaces, decision.deletes
     if job is not None:
         after = reschedule_job(

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.engine.audit import SYSTEM_TRACE, Actor, Trace
 from payments_core.engine.events import NewEvent
 from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import PaymentsError
@@ -41,22 +42,34 @@ class CommitAuthority(Protocol):
     def reads(self) -> Sequence[Get]:
         """The queries of `confirm`."""
 
+    @property
+    def trace(self) -> Trace | None:
+        """What the audit trail says about a commit; None if it leaves no entry."""
+
     def confirm(self, tx: Transaction) -> None:
         """Hold the records behind the authority; raise a PaymentsError if it is no longer valid."""
 
 
 @attrs.frozen
 class WorkerAuthority:
-    """The service's own authority, for a worker's actions in an environment."""
+    """The service's own authority, for a worker's actions in an environment.
+
+    `trace` is that of the worker itself, unless it acts for somebody.
+    """
 
     partition: str
     mode: str
+    trace: Trace = SYSTEM_TRACE
     reads: ClassVar[Sequence[Get]] = ()
 
     @classmethod
-    def of(cls, claimed: ClaimedJob) -> WorkerAuthority:
-        """The environment and the mode of a claimed job."""
-        return cls(claimed.partition, claimed.job.queue.partition(".")[0])
+    def of(cls, claimed: ClaimedJob, actor: Actor | None = None) -> WorkerAuthority:
+        """The environment and the mode of a claimed job.
+
+        `actor` decides what the job changes, such as a provider that it asks.
+        """
+        trace = Trace(actor or Actor("system", name=claimed.job.kind))
+        return cls(claimed.partition, claimed.job.queue.partition(".")[0], trace)
 
     def confirm(self, tx: Transaction) -> None:
         """Confirm nothing: a worker's authority cannot be revoked."""

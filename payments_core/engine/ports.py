@@ -8,6 +8,7 @@ from payments_core.clock import Clock
 from payments_core.contracts.versions import Versions
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Tokens
+from payments_core.engine.audit import PROGRAM, Actor
 from payments_core.engine.committer import Committer
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.engine.identifiers import Identifiers
@@ -26,6 +27,7 @@ class Ports:
     raises StorageUnavailable while the machine's clock is wrong. `identifiers` issues ids,
     `key_ring` seals secrets and `tokens` seals what browsers carry. `telemetry` receives reports.
     `versions` are the dated contracts, and `networks` the registry.
+    `host` is who runs the program, for the audit trail.
     Chains are not among them: an operation that reads or moves funds takes them as a separate
     argument.
     """
@@ -41,6 +43,7 @@ class Ports:
     telemetry: Telemetry
     versions: Versions
     networks: Networks
+    host: Actor
 
     @classmethod
     def over(
@@ -55,6 +58,7 @@ class Ports:
         guarded_clock: Clock | None = None,
         versions: Versions | None = None,
         networks: Networks | None = None,
+        host: Actor = PROGRAM,
     ) -> Ports:
         """The ports over a storage, with their own committer.
 
@@ -81,4 +85,5 @@ class Ports:
             telemetry=telemetry,
             versions=versions or Versions(),
             networks=shipped_networks().keep_served(()) if networks is None else networks,
+            host=host,
         )

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.engine.audit import SERVICE_EVENTS, AuditEntry
 from payments_core.engine.decision import CommitAuthority, Decision, NewJob
 from payments_core.engine.events import Event, NewEvent
+from payments_core.engine.identifiers import SHAPE, IdSequence
 from payments_core.evolve import evolve
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
+
+MAX_RELATED_IDS = 4
+_NAMED_IN_EVENTS = ("paymentId", "webhookId", "accountId", "refundId")
+"""The fields of an event's payload whose ids its audit entry has, that of the object first."""
+
+_PUBLIC_ID = re.compile(rf"[a-z]+(?:_[a-z]+)*_{SHAPE.pattern}")
 
 
 @attrs.frozen
@@ -78,3 +87,42 @@ def reschedule_job(job: Job, next_run_at: Instant | None, *, made_no_progress: b
     # The handler completed, so the count towards parking starts again.
     failures = job.failures + 1 if made_no_progress else 0
     return evolve(job, due_at=next_run_at, lease_until=0, claims=0, failures=failures, holder="")
+
+
+def build_audit_entries(
+    authority: CommitAuthority, decision: Decision[Any], id_sequence: IdSequence, now: Instant
+) -> tuple[AuditEntry, ...]:
+    """The entry of a decision in the audit trail: one if it changes something in somebody's name,
+    and for the service's own work one if it emits an event of SERVICE_EVENTS."""
+    trace = authority.trace
+    if trace is None:
+        return ()
+    if trace.operation is not None:
+        changed = (decision.inserts, decision.replaces, decision.deletes, decision.events)
+        if not any(changed) and not decision.jobs:
+            return ()
+        operation = trace.operation
+        named = [*trace.ids, *(record.id for record in decision.inserts[:1])]
+    else:
+        event = next((one for one in decision.events if one.name in SERVICE_EVENTS), None)
+        if event is None:
+            return ()
+        payload = event.payload
+        operation = event.name
+        named = [str(payload[field]) for field in _NAMED_IN_EVENTS if field in payload]
+    ids = [id for id in dict.fromkeys(named) if _PUBLIC_ID.fullmatch(id)]
+    entry = AuditEntry(
+        id=id_sequence.issue("audit"),
+        environment_id=trace.environment_id,
+        created_at_ms=now,
+        actor_type=trace.actor.type,
+        actor_id=trace.actor.id,
+        actor_name=trace.actor.name,
+        operation=operation,
+        object_id=ids[0] if ids else None,
+        related_ids=tuple(ids[1 : MAX_RELATED_IDS + 1]),
+        address=trace.source.address,
+        request_id=trace.source.request_id,
+        outcome=trace.outcome,
+    )
+    return (entry,)

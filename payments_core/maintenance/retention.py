@@ -1,6 +1,6 @@
 """Deletes ended records that say nothing about money.
 
-Events with their deliveries, the marks of earlier deliveries, the trail of console actions,
+Events with their deliveries, the marks of earlier deliveries, the audit trail,
 client sessions, wallet challenges, expired stored answers, and Payments that expired with nothing
 received: `payments/purge.py` decides which of those. Payments that received anything, the records
 that they depend on and those of their transfers (receipts, the journal, transfers and all
@@ -20,6 +20,7 @@ import attrs
 from payments_core.accounts.record import WalletChallenge
 from payments_core.clock import DAY, Instant
 from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.audit import AuditEntry
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import Event
@@ -27,6 +28,7 @@ from payments_core.engine.fan_out import EVENTS, fanned_out_events
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.maintenance.audit_purge import AUDIT_RETENTION_MS, MIN_AUDIT_MS
 from payments_core.payments.purge import decide_purge, is_purgeable, load_candidates
 from payments_core.payments.record import Payment
 from payments_core.quotes.record import Quote
@@ -39,7 +41,7 @@ from payments_core.tenants.record import ClientSession, Environment, SessionExch
 from payments_core.webhooks.delivered import DeliveredEvents
 from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS
 from payments_core.webhooks.lifecycle import OPEN_STATUSES
-from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, delivery_id
+from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +79,7 @@ class Retention:
     `events_ms` counts from the event, and from the last change of each of its deliveries, or from
     the deletion of the deliveries of which only marks are left;
     `sessions_ms` and `challenges_ms` from the end of a client session and of a wallet's challenge.
+    `audit_ms` counts from the entry of the audit trail.
     `payments_ms` is for Payments that expired with nothing received, from the end of their
     monitoring and from their last change. Stored answers have their own expiry.
     Raises ValueError for a period during which a record may still be needed.
@@ -86,6 +89,7 @@ class Retention:
     sessions_ms: int = 30 * DAY
     challenges_ms: int = 30 * DAY
     payments_ms: int = 90 * DAY
+    audit_ms: int = AUDIT_RETENTION_MS
 
     def __attrs_post_init__(self) -> None:
         if self.events_ms < MIN_EVENTS_MS:
@@ -94,6 +98,8 @@ class Retention:
             raise ValueError(f"sessions are kept for at least {MIN_SESSIONS_MS // DAY} days")
         if self.challenges_ms < MIN_CHALLENGES_MS:
             raise ValueError("challenges must be kept for at least one day")
+        if self.audit_ms < MIN_AUDIT_MS:
+            raise ValueError(f"audit entries are kept for at least {MIN_AUDIT_MS // DAY} days")
         if self.payments_ms < MIN_PAYMENTS_MS:
             days = MIN_PAYMENTS_MS // DAY
             raise ValueError(f"expired payments must be kept for at least {days} days")
@@ -133,7 +139,8 @@ class RetentionPurge:
         events_before = now - retention.events_ms
         ended = now - retention.sessions_ms
         asked = now - retention.challenges_ms
-        run.purge_records(ConsoleAction, lambda action: action.created_at_ms < events_before)
+        audited_before = now - retention.audit_ms
+        run.purge_records(AuditEntry, lambda entry: entry.created_at_ms < audited_before)
         run.purge_records(DeliveredEvents, lambda marks: marks.updated_at_ms < events_before)
         run.purge_records(WalletChallenge, lambda challenge: challenge.expires_at_ms < asked)
         run.purge_sessions(lambda session: session.expires_at_ms < ended)

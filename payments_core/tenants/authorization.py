@@ -14,12 +14,14 @@ import attrs
 
 from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
+from payments_core.engine.audit import NO_SOURCE, PROGRAM, Actor, CallSource, Trace
 from payments_core.engine.decision import lock_shared
 from payments_core.errors import (
     EntitlementRequired,
     InsufficientPermissions,
     StorageLimitReached,
     Unauthorized,
+    ValidationFailed,
 )
 from payments_core.evolve import evolve
 from payments_core.storage.port import Transaction
@@ -54,6 +56,9 @@ class Requirement:
     products: tuple[str, ...] = ()
     standard_only: bool = False
 
+
+MAX_PERSON_CHARACTERS = 200
+"""The maximum length of a name in the audit trail."""
 
 SYSTEM_REQUIREMENT = Requirement("trusted")
 
@@ -134,14 +139,16 @@ def session_is_valid(session: ClientSession, environment: Environment) -> bool:
     return session.revoked_at_ms is None and issuer is not None and issuer.revoked_at_ms is None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Authority:
     """A call's proven identity, and its rights.
 
     `key` is the server key, `session` the client session, `operator` the log-in of the
-    environment's operator; a trusted authority, for embedding programs, has none of them, and a
-    public one has the `origin` that the browser sent. `needs_room` is for writes that a full
-    environment refuses. `api_version` is the version that the call is bound to.
+    environment's operator; a trusted authority, for embedding programs, has none of them but the
+    `host` in whose name it acts, and a public one has the `origin` that the browser sent.
+    `needs_room` is for writes that a full environment refuses. `api_version` is the version that
+    the call is bound to. `source` is where the call came from; the resource sets its `operation`
+    and the ids that it names, for the audit trail.
 
     >>> shop.authority
     <Authority: trusted, sandbox environment env_...>
@@ -158,6 +165,10 @@ class Authority:
     origin: str | None = None
     needs_room: bool = False
     api_version: str
+    host: Actor = PROGRAM
+    source: CallSource = NO_SOURCE
+    operation: str | None = None
+    named_ids: tuple[str, ...] = ()
 
     checked_by_class: ClassVar[bool] = True
 
@@ -200,6 +211,43 @@ class Authority:
         if self.requirement.caller == "public":
             return f"origin:{self.environment.app_id}:{self.origin}"
         return app_principal(self.environment.app_id)
+
+    @property
+    def actor(self) -> Actor:
+        """Who acts, for the audit trail."""
+        if self.operator is not None:
+            return Actor("operator", self.operator.username)
+        if self.session is not None:
+            return Actor("client_session", self.session.id, self.session.account_id)
+        if self.key is not None:
+            return Actor("key", self.key.id, self.key.name or None)
+        if self.requirement.caller == "payer":
+            return Actor("payer", self.payment_id)
+        if self.requirement.caller == "public":
+            return Actor("public", None, self.origin)
+        return self.host
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace of the operation, None for reads."""
+        if self.operation is None:
+            return None
+        return Trace(self.actor, self.operation, self.named_ids, self.source)
+
+    def name_person(self, person: str) -> Authority:
+        """The authority of a program that acts for a person. Raises ValidationFailed."""
+        if not 0 < len(person) <= MAX_PERSON_CHARACTERS or not person.isprintable():
+            raise ValidationFailed.at(
+                "person", f"must have 1 to {MAX_PERSON_CHARACTERS} printable characters"
+            )
+        return evolve(self, host=evolve(self.host, id=person))
+
+    def trace_as(self, operation: str, named_ids: tuple[str, ...]) -> Authority:
+        """The authority, whose commits leave an entry in the audit trail. An operation that calls
+        another one keeps its own name."""
+        if self.operation is not None:
+            return self
+        return evolve(self, operation=operation, named_ids=named_ids)
 
     def require_allowed(self) -> None:
         """Return if its credential and environment meet the requirement. Raises as `authorize`."""

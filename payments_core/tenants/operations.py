@@ -15,6 +15,7 @@ from payments_core.credentials.secrets import (
     mode_of,
     new_secret,
 )
+from payments_core.engine.audit import Trace
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.hourly_purge import purge_job
 from payments_core.engine.identifiers import IdSequence
@@ -76,6 +77,7 @@ class Tenants:
         self._key_ring = ports.key_ring
         self._entropy = ports.entropy
         self._versions = ports.versions
+        self._host = ports.host
         self._addresses = CredentialIndex(ports)
         self._uses: dict[str, Instant] = {}
 
@@ -176,7 +178,9 @@ class Tenants:
                 raise ResourceConflict(f"An environment has at most {MAX_KEYS} keys; revoke some.")
             return _replace(environment, now, keys=(*kept, key))
 
-        environment = self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
+        environment = self._committer.commit(
+            self._acting(environment_id, "keys.create", key.id), decide
+        )
         self._addresses.add_key(environment, key)
         return key, secret
 
@@ -195,7 +199,9 @@ class Tenants:
             keys = tuple(revoked if item.id == key_id else item for item in environment.keys)
             return _replace(environment, now, keys=keys)
 
-        environment = self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
+        environment = self._committer.commit(
+            self._acting(environment_id, "keys.revoke", key_id), decide
+        )
         revoked = environment.key(key_id)
         assert revoked is not None
         self._addresses.remove_key(revoked)
@@ -210,7 +216,9 @@ class Tenants:
             environment = _lock_environment(tx, environment_id)
             return _replace(environment, now, products=tuple(sorted(products)))
 
-        return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
+        return self._committer.commit(
+            self._acting(environment_id, "environment.set_products"), decide
+        )
 
     def set_rate_limits(self, environment_id: str, limits: Mapping[str, int]) -> Environment:
         """Replace the environment's own limits, by the rules of rate policies; `{}` removes them.
@@ -223,7 +231,9 @@ class Tenants:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
             return _replace(_lock_environment(tx, environment_id), now, rate_limits=dict(limits))
 
-        return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
+        return self._committer.commit(
+            self._acting(environment_id, "environment.set_rate_limits"), decide
+        )
 
     def set_storage_limit(self, environment_id: str, limit_bytes: int | None) -> Environment:
         """Set how many bytes the environment may store; None restores the default.
@@ -239,7 +249,9 @@ class Tenants:
             environment = _lock_environment(tx, environment_id)
             return _replace(environment, now, storage_limit_bytes=limit_bytes)
 
-        return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
+        return self._committer.commit(
+            self._acting(environment_id, "environment.set_storage_limit"), decide
+        )
 
     def set_api_version(self, environment_id: str, version: str) -> Environment:
         """Pin the environment to another API version that is served here.
@@ -254,7 +266,9 @@ class Tenants:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
             return _replace(_lock_environment(tx, environment_id), now, api_version=version)
 
-        return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
+        return self._committer.commit(
+            self._acting(environment_id, "environment.set_api_version"), decide
+        )
 
     def get_app(self, app_id: str) -> App:
         """The app of that id. Raises NotFound."""
@@ -284,6 +298,7 @@ class Tenants:
             requirement=SYSTEM_REQUIREMENT,
             environment=environment,
             api_version=environment.api_version,
+            host=self._host,
         )
 
     def identify_app(self, app_id: Credential, *, mode: str) -> Environment:
@@ -370,9 +385,14 @@ class Tenants:
     def _create_environment(self, environment: Environment) -> None:
         purge = purge_job(environment.id, environment.created_at_ms)
         self._committer.commit(
-            WorkerAuthority(environment.id, environment.mode),
+            self._acting(environment.id, "apps.create", environment.app_id),
             lambda tx, id_sequence: Decision(None, inserts=(environment,), jobs=(purge,)),
         )
+
+    def _acting(self, environment_id: str, operation: str, *ids: str) -> WorkerAuthority:
+        """The authority of a change that the program's host makes, with its audit entry."""
+        trace = Trace(self._host, operation, ids or (environment_id,))
+        return WorkerAuthority(environment_id, "admin", trace)
 
 
 def _is_past_retention(key: Key, now: Instant) -> bool:

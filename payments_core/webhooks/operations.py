@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated
 
 from msgspec import UNSET, Meta
 
-from payments_core.clock import SECOND, Instant
+from payments_core.clock import SECOND
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import EventName
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -29,7 +29,6 @@ from payments_core.storage.port import (
     Snapshot,
     Transaction,
 )
-from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import PageLimit
@@ -53,7 +52,6 @@ from payments_core.webhooks.lifecycle import (
     with_effective_status,
 )
 from payments_core.webhooks.record import (
-    ConsoleAction,
     Delivery,
     DeliveryStatus,
     Endpoint,
@@ -72,8 +70,6 @@ MAX_OVERLAP_S = 7 * 24 * 3_600
 WebhookUrl = Annotated[str, Meta(min_length=1, max_length=2_048)]
 SubscribedEvents = Annotated[Sequence[EventName], Meta(max_length=100)]
 OverlapInSeconds = Annotated[int, Meta(ge=0, le=MAX_OVERLAP_S)]
-
-T = TypeVar("T")
 
 
 class WebhookEndpoints:
@@ -206,9 +202,7 @@ class WebhookEndpoints:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Endpoint]:
             endpoint = _lock_endpoint(tx, endpoint_id)
             now = self._clock.now()
-            return _with_console_action(
-                decide_update(endpoint, changes, now=now), id_sequence, endpoint, "update", now
-            )
+            return decide_update(endpoint, changes, now=now)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -234,9 +228,7 @@ class WebhookEndpoints:
             sealed = seal_secret(self._key_ring, endpoint.id, secret)
             now = self._clock.now()
             decision = decide_rotate(endpoint, sealed, now=now, overlap_ms=overlap_s * SECOND)
-            return _with_secret(
-                _with_console_action(decision, id_sequence, endpoint, "rotate_secret", now), secret
-            )
+            return _with_secret(decision, secret)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -320,8 +312,7 @@ class WebhookEndpoints:
             if delivery.job_id != seen.job_id:
                 raise ResourceConflict("Another request has just retried this delivery.")
             now = self._clock.now()
-            decision = decide_retry(delivery, endpoint, job, authority.mode, now=now)
-            return _with_console_action(decision, id_sequence, delivery, "retry", now)
+            return decide_retry(delivery, endpoint, job, authority.mode, now=now)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -388,22 +379,6 @@ def _require_delivery_of(delivery: Delivery | None, endpoint: Endpoint) -> Deliv
     if delivery is None or delivery.endpoint_id != endpoint.id:
         raise NotFound("delivery")
     return delivery
-
-
-def _with_console_action(
-    decision: Decision[T],
-    id_sequence: IdSequence,
-    subject: Record,
-    action: Literal["update", "rotate_secret", "retry"],
-    now: Instant,
-) -> Decision[T]:
-    """The decision with the row that records it, unless it changes nothing."""
-    if not decision.replaces:
-        return decision
-    action_row = ConsoleAction(
-        id=id_sequence.issue("webhook_action"), subject=subject.id, action=action, created_at_ms=now
-    )
-    return evolve(decision, inserts=(action_row, *decision.inserts))
 
 
 def _with_secret(decision: Decision[Endpoint], secret: str) -> Decision[tuple[Endpoint, str]]:

@@ -182,28 +182,6 @@ class Delivery(Record):
         return _derive_id("job", self.event_id, f"{self.endpoint_id}/{self.round}")
 
 
-@attrs.frozen(kw_only=True, slots=False)
-class ConsoleAction(Record):
-    """A partner's request on an endpoint, a delivery or an event: `subject` is its id.
-
-    An audit trail; and if the answer to a COMMIT was lost, this row shows that
-    the change was made, which could not be made twice.
-    """
-
-    collection: ClassVar[Collection] = Collection(
-        "webhook_console_actions",
-        columns={"subject": str, "created_at": int},
-        indexes=(Index("by_subject", key=("subject",), order=("created_at",)),),
-        schema=2,
-    )
-
-    subject: str
-    action: Literal["update", "rotate_secret", "retry", "test", "resend", "recover"]
-    created_at_ms: Instant
-
-    created_at: ClassVar[FieldView[datetime]] = instant_view("created_at_ms")
-
-
 def delivery_id(event_id: str, endpoint_id: str) -> str:
     """The id of the one delivery of an event to an endpoint."""
     return _derive_id("delivery", event_id, endpoint_id)

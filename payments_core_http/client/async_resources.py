@@ -162,6 +162,12 @@ class AsyncRequests(AsyncResource):
     list: Final = listing(operations.requests_list)
 
 
+class AsyncAudit(AsyncResource):
+    """Operations on audit."""
+
+    list: Final = listing(operations.audit_list)
+
+
 class AsyncSandbox(AsyncResource):
     """Operations on sandbox."""
 
@@ -295,6 +301,7 @@ class AsyncPartnerResources:
     webhooks: AsyncWebhooks
     events: AsyncEvents
     requests: AsyncRequests
+    audit: AsyncAudit
     sandbox: AsyncSandbox
     health: AsyncHealth
     legacy: AsyncLegacy
@@ -316,6 +323,7 @@ class AsyncPartnerResources:
         self.webhooks = AsyncWebhooks(connection)
         self.events = AsyncEvents(connection)
         self.requests = AsyncRequests(connection)
+        self.audit = AsyncAudit(connection)
         self.sandbox = AsyncSandbox(connection)
         self.health = AsyncHealth(connection)
         self.legacy = AsyncLegacy(connection)

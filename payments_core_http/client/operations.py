@@ -41,6 +41,7 @@ from payments_core_http.client.responses import (
     AddressOwnerResponse,
     Advanced,
     ArmedFailure,
+    AuditEntry,
     Balances,
     BankAccount,
     BankAccountRequirements,
@@ -1793,6 +1794,55 @@ def requests_list(
         response=Page[LoggedRequest],
         credential="app_secret",
         query={"status": status, "path": path, "cursor": cursor, "limit": limit},
+    )
+
+
+def audit_list(
+    *,
+    actor_type: Literal[
+        "key",
+        "operator",
+        "client_session",
+        "payer",
+        "public",
+        "program",
+        "command_line",
+        "provider",
+        "system",
+        "unknown",
+    ]
+    | None = None,
+    actor_id: str | None = None,
+    operation: str | None = None,
+    object_id: str | None = None,
+    created_after: datetime | str | None = None,
+    created_before: datetime | str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> PageCall[Page[AuditEntry], AuditEntry]:
+    """List who changed what in the environment, newest first. Needs `v2:webhooks`,
+    `v2:console`. Only entries that match every given filter. A page may be short and
+    still have a next one.
+
+    `created_after`: an ISO 8601 time with a zone.
+    `created_before`: an ISO 8601 time with a zone.
+    """
+    return PageCall(
+        operation="listAuditEntries",
+        method="GET",
+        path="/v2/console/audit",
+        response=Page[AuditEntry],
+        credential="app_secret",
+        query={
+            "actorType": actor_type,
+            "actorId": actor_id,
+            "operation": operation,
+            "objectId": object_id,
+            "createdAfter": created_after,
+            "createdBefore": created_before,
+            "cursor": cursor,
+            "limit": limit,
+        },
     )
 
 

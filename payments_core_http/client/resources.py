@@ -157,6 +157,12 @@ class Requests(Resource):
     list: Final = listing(operations.requests_list)
 
 
+class Audit(Resource):
+    """Operations on audit."""
+
+    list: Final = listing(operations.audit_list)
+
+
 class Sandbox(Resource):
     """Operations on sandbox."""
 
@@ -290,6 +296,7 @@ class PartnerResources:
     webhooks: Webhooks
     events: Events
     requests: Requests
+    audit: Audit
     sandbox: Sandbox
     health: Health
     legacy: Legacy
@@ -311,6 +318,7 @@ class PartnerResources:
         self.webhooks = Webhooks(connection)
         self.events = Events(connection)
         self.requests = Requests(connection)
+        self.audit = Audit(connection)
         self.sandbox = Sandbox(connection)
         self.health = Health(connection)
         self.legacy = Legacy(connection)

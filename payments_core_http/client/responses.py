@@ -2038,6 +2038,51 @@ class LoggedRequest(Response, frozen=True, kw_only=True):
     """When its response was sent."""
 
 
+class Actor(Response, frozen=True, kw_only=True):
+    """Who made a change."""
+
+    type: str
+    """`key`, `operator`, `client_session`, `payer`, `public` (a visitor of a shop's page),
+`program` (that embeds the service), `command_line`, `provider`, `system` (the service
+itself), or `unknown` (before the trail had actors).
+"""
+    id: str | None
+    """The id of the key or of the client session, the name of the operator or of another
+person, the kind of the provider, or the Payment of the payer; null if there is none.
+"""
+    name: str | None
+    """The name of the key at that time, the account of the client session, the origin of the
+visitor's page, or the work of the service; null if there is none.
+"""
+
+
+class AuditEntry(Response, frozen=True, kw_only=True):
+    """A change, by whom, from where, and its outcome. It has no credential and no body."""
+
+    id: str
+    """The id of the entry."""
+    actor: Actor
+    """Who made the change."""
+    operation: str
+    """The resource and what was done, such as `payments.refund`; for work of the service
+itself, the name of the event that it caused.
+"""
+    object_id: str | None
+    """What was changed: the first id that the request names, or the id of what it made; null
+for settings of the environment.
+"""
+    related_ids: list[str]
+    """The other ids that the request names, and the id of what it made."""
+    outcome: str
+    """`succeeded`, or `refused` for a log-in."""
+    ip_address: str | None
+    """The client's address; null if it is unknown, or if the change came from no request."""
+    request_id: str | None
+    """The `x-request-id` of the response; null if the change came from no request."""
+    created_at: datetime
+    """When the change was made."""
+
+
 class Block(Response, frozen=True, kw_only=True):
     """A block of a simulated chain."""
 

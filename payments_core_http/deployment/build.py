@@ -137,6 +137,7 @@ def build_service(
         service_name=configuration.service_name,
         idempotency_retention_ms=configuration.idempotency_days * DAY,
         events_retention_ms=configuration.events_days * DAY,
+        audit_retention_ms=configuration.audit_days * DAY,
         max_remote_calls=_count_remote_calls(configuration.http.threads),
         deployment_operators=configuration.deployment_operators,
         webhooks=WebhookSettings(

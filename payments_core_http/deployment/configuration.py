@@ -378,6 +378,9 @@ class Configuration:
         " low on gas (how-to/dashboard.md).",
         (),
     )
+    audit_days: Annotated[int, msgspec.Meta(ge=30, le=3_650)] = setting(
+        "How many days an entry of the audit trail is kept.", 365
+    )
     simulated_chains: bool = setting(
         "Simulate all networks that have no nodes in `chains`; sandbox only. Those in `chains` must"
         " then be testnets.",

@@ -51,6 +51,7 @@ def choose(service: PaymentsService, call: PageCall) -> None:
         environment=environment,
         payment_id=claims.subject,
         api_version=claims.api_version,
+        source=call.source,
     )
     options, method = service.acting_as(authority).public_options, fields.get("method", "")
     if "option" in fields:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from payments_core_http.routing import Route
 from payments_core_http.v2.accounts.routes import ACCOUNTS
+from payments_core_http.v2.audit.routes import AUDIT
 from payments_core_http.v2.bank_accounts.routes import BANK_ACCOUNTS
 from payments_core_http.v2.client.routes import OWN
 from payments_core_http.v2.client_sessions.routes import CLIENT_SESSIONS
@@ -26,6 +27,6 @@ from payments_core_http.v2.webhooks.routes import CONSOLE
 ROUTES: tuple[Route, ...] = (
     *PARTNERS, *PAYMENT_SETTINGS, *CLIENT_SESSIONS, *ACCOUNTS, *WALLETS, *VERIFICATIONS,
     *BANK_ACCOUNTS, *ONRAMPS, *VAULTS, *DEPOSITS, *PAYMENTS, *SESSIONS, *OWN, *PAYER,
-    *PUBLIC_CREATION, *CHECKOUT, *CONSOLE, *REQUESTS,
+    *PUBLIC_CREATION, *CHECKOUT, *CONSOLE, *REQUESTS, *AUDIT,
     *SANDBOX,
 )  # fmt: skip

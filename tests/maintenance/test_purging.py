@@ -8,6 +8,7 @@ import pytest
 
 from payments_core.accounts.record import WalletChallenge
 from payments_core.clock import DAY, to_datetime
+from payments_core.engine.audit import AuditEntry
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import Event, NewEvent
 from payments_core.engine.idempotency.record import IdempotentRequest, Response, StoredResponse
@@ -20,7 +21,7 @@ from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
 from payments_core.tenants.record import ClientSession, SessionExchange
-from payments_core.webhooks.record import ConsoleAction, Delivery
+from payments_core.webhooks.record import Delivery
 from payments_core.webhooks.transports.port import TransportResult
 from tests.maintenance.shop import HOOK, Answering, Shop
 from tests.service.world import WALLET
@@ -31,9 +32,10 @@ GOES = {
     WalletChallenge,
     Event,
     Delivery,
-    ConsoleAction,
+    AuditEntry,
     StoredResponse,
 }
+AFTER = Retention(audit_ms=60 * DAY)
 DAY_S = DAY // 1_000
 
 
@@ -87,7 +89,7 @@ def test_what_is_over_goes_with_all_that_belongs_to_it_and_the_rest_stays(busy: 
     assert all(before.values()), before
     stays = census(busy, others)
     idle(busy, 100)
-    gone = purger(busy).run(Retention()).records
+    gone = purger(busy).run(AFTER).records
     assert census(busy, GOES) == dict.fromkeys(before, 0)
     assert census(busy, others) == stays
     assert sum(gone.values()) <= sum(before.values())
@@ -97,12 +99,12 @@ def test_the_counts_are_of_what_went(memory_busy: Shop) -> None:
     before = census(memory_busy, GOES)
     idle(memory_busy, 100)
     reported: Counter[str] = Counter()
-    dry = purger(memory_busy).run(Retention(), dry_run=True)
+    dry = purger(memory_busy).run(AFTER, dry_run=True)
     assert census(memory_busy, GOES) == before
-    done = purger(memory_busy).run(Retention(), progress=lambda name, n: reported.update({name: n}))
+    done = purger(memory_busy).run(AFTER, progress=lambda name, n: reported.update({name: n}))
     assert dict(done.records) == dict(dry.records) == before
     assert set(reported) == set(before)
-    assert purger(memory_busy).run(Retention()).records == {}
+    assert purger(memory_busy).run(AFTER).records == {}
 
 
 def test_what_is_young_stays(memory_busy: Shop) -> None:
@@ -121,7 +123,7 @@ def test_more_than_a_batch_goes(memory_busy: Shop, monkeypatch: pytest.MonkeyPat
     for _ in range(5):
         memory_busy.client_of(memory_busy.payer)
     idle(memory_busy, 100)
-    assert purger(memory_busy).run(Retention()).records["client_sessions"] == 6
+    assert purger(memory_busy).run(AFTER).records["client_sessions"] == 6
     assert sum(census(memory_busy, GOES).values()) == 0
 
 
@@ -142,7 +144,7 @@ def test_an_event_that_is_still_to_be_delivered_stays_with_its_deliveries(
     )
     waiting = {one.record.id for one in scan_all(shop.storage, Event)} - known
     idle(shop, 100)
-    purger(shop).run(Retention())
+    purger(shop).run(AFTER)
     assert {one.record.id for one in scan_all(shop.storage, Event)} == waiting
     shop.run()
     assert {one.record.event_id for one in scan_all(shop.storage, Delivery)} >= waiting
@@ -157,7 +159,7 @@ def test_a_delivery_that_is_open_keeps_its_event_and_an_abandoned_one_does_not(
     payment = shop.payment()
     shop.run()
     idle(shop, 100)
-    purger(shop).run(Retention())
+    purger(shop).run(AFTER)
     left = [one.record for one in scan_all(shop.storage, Event)]
     deliveries = [one.record.status for one in scan_all(shop.storage, Delivery)]
     if status == 404:  # not tried again
@@ -174,7 +176,7 @@ def test_an_event_that_was_sent_again_lately_stays(memory_busy: Shop) -> None:
     idle(shop, 100)
     shop.resources.events.resend(event.record.id)
     shop.run()
-    purger(shop).run(Retention())
+    purger(shop).run(AFTER)
     assert event.record.id in {one.record.id for one in scan_all(shop.storage, Event)}
 
 
@@ -182,7 +184,7 @@ def test_a_recovery_finds_nothing_to_send_of_what_was_purged(memory_busy: Shop) 
     shop = memory_busy
     (delivery, *_) = scan_all(shop.storage, Delivery)
     idle(shop, 100)
-    purger(shop).run(Retention())
+    purger(shop).run(AFTER)
     since = shop.clock.now() - 30 * DAY
     shop.resources.webhooks.recover(delivery.record.endpoint_id, to_datetime(since))
     shop.run()
@@ -195,7 +197,7 @@ def test_a_session_that_went_opens_nothing(memory_busy: Shop) -> None:
         account_id=shop.payer.id, expires_in_s=60, permissions=("account:read",)
     )
     idle(shop, 100)
-    purger(shop).run(Retention())
+    purger(shop).run(AFTER)
     with pytest.raises(Unauthorized):
         shop.service.client_tokens.exchange(created.token, mode="sandbox")
     with pytest.raises(NotFound):

@@ -41,6 +41,7 @@ from payments_core.brief_repr import brief_repr
 from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
 from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.audit import Actor
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
@@ -194,7 +195,7 @@ class BankAccounts:
         )
 
     def _review(self, claimed: ClaimedJob, *, is_hint: bool) -> None:
-        authority = WorkerAuthority.of(claimed)
+        authority = WorkerAuthority.of(claimed, Actor("provider", "bank"))
         bank = self._banks.get(authority.mode)
         bank_account = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(BankAccount, claimed.job.subject)

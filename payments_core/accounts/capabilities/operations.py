@@ -34,6 +34,7 @@ from payments_core.banks.reviews import BankCapability, BankReview
 from payments_core.brief_repr import brief_repr
 from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
+from payments_core.engine.audit import Actor
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
@@ -184,7 +185,7 @@ class Capabilities:
         )
 
     def _review(self, claimed: ClaimedJob, *, is_hint: bool) -> None:
-        authority = WorkerAuthority.of(claimed)
+        authority = WorkerAuthority.of(claimed, Actor("provider", "bank"))
         bank, account_id = self._banks.get(authority.mode), claimed.job.subject
         account, activations = self._storage.read(
             authority.partition,

@@ -16,6 +16,7 @@ from payments_core.accounts.verification.port import KycProvider, KycUnavailable
 from payments_core.accounts.verification.record import Verification
 from payments_core.chains.backoff import back_off
 from payments_core.clock import HOUR, MINUTE, Instant
+from payments_core.engine.audit import Actor
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import Queue
@@ -66,7 +67,7 @@ class VerificationLooks:
 
     def look(self, claimed: ClaimedJob) -> None:
         """The job: ask the provider, and store its decision. It ends with the verification."""
-        authority = WorkerAuthority.of(claimed)
+        authority = WorkerAuthority.of(claimed, Actor("provider", "kyc"))
         provider = self._providers.get(authority.mode)
         seen = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(Verification, claimed.job.subject)

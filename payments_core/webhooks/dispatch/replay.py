@@ -41,7 +41,7 @@ from payments_core.webhooks.lifecycle import (
     require_active_subscriber,
     with_effective_status,
 )
-from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, delivery_id
+from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
 
 MAX_RESEND_ENDPOINTS = 100
 """An event is resent to no more endpoints than this in one commit."""
@@ -193,8 +193,7 @@ class WebhookEvents:
             delivery = new_delivery(event, endpoint, body, now=now)
             job = attempt_job(delivery, authority.mode, now=now)
             # An ordinary row, not in `events`: those fan out to every endpoint.
-            inserts = (event, delivery, job, _console_action(id_sequence, endpoint.id, "test", now))
-            return Decision(delivery, holds=(endpoint,), inserts=inserts)
+            return Decision(delivery, holds=(endpoint,), inserts=(event, delivery, job))
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -243,11 +242,7 @@ class WebhookEvents:
                     f"No active webhook endpoint can get {event.name}: none is subscribed, or "
                     "its delivery is in progress."
                 )
-            recorded = Decision(
-                tuple(item.result for item in sent),
-                inserts=(_console_action(id_sequence, event.id, "resend", now),),
-            )
-            return recorded.merge(*sent)
+            return Decision(tuple(item.result for item in sent)).merge(*sent)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -283,7 +278,6 @@ class WebhookEvents:
             return Decision(
                 Recovery(endpoint.id, since_ms),
                 holds=(endpoint,),
-                inserts=(_console_action(id_sequence, endpoint.id, "recover", at),),
                 jobs=(recovery_job(endpoint.id, (since_ms, ""), asked_at=at, now=at),),
             )
 
@@ -409,14 +403,3 @@ def _lock_endpoint_shared(tx: Transaction, endpoint_id: str) -> Endpoint:
     if endpoint is None:
         raise NotFound("webhook endpoint")
     return endpoint
-
-
-def _console_action(
-    id_sequence: IdSequence,
-    subject: str,
-    action: Literal["test", "resend", "recover"],
-    now: Instant,
-) -> ConsoleAction:
-    return ConsoleAction(
-        id=id_sequence.issue("webhook_action"), subject=subject, action=action, created_at_ms=now
-    )

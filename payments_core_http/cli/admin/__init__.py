@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, str] = {
     "limits": "Set the rate limits and the storage limit of an environment; list what is stored.",
     "environment": "Pin an environment to a dated API version; list the versions.",
     "operators": "Create and remove the login to the dashboard of an environment, which has one.",
+    "audit": "Print who changed what in an environment.",
     "signers": "Check the operators' keys, and list their addresses.",
     "key-ring": "Create master keys, and reseal with the current one.",
     "verification": "List the verifications that wait, and decide one by hand.",

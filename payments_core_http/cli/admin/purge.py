@@ -15,6 +15,7 @@ _EVENTS = click.IntRange(31, 3_650)
 """A replay may request events of the last thirty days."""
 _SESSIONS = click.IntRange(2, 3_650)
 _CHALLENGES = click.IntRange(1, 3_650)
+_AUDIT = click.IntRange(30, 3_650)
 _PAYMENTS = click.IntRange(31, 3_650)
 """A Payment can be read as long as its events may be replayed."""
 
@@ -48,6 +49,13 @@ _PAYMENTS = click.IntRange(31, 3_650)
     show_default=True,
     help="Age of the payments to delete that expired with nothing received.",
 )
+@click.option(
+    "--audit-days",
+    type=_AUDIT,
+    default=365,
+    show_default=True,
+    help="Age of the audit entries to delete.",
+)
 @click.option("--dry-run", is_flag=True, help="Only count; delete nothing.")
 @with_service
 def command(
@@ -57,6 +65,7 @@ def command(
     sessions_days: int,
     challenges_days: int,
     expired_payments_days: int,
+    audit_days: int,
     dry_run: bool,
 ) -> CommandResult:
     """Delete old records that no payment needs, and payments that expired with nothing received.
@@ -71,6 +80,7 @@ def command(
         sessions_ms=sessions_days * DAY,
         challenges_ms=challenges_days * DAY,
         payments_ms=expired_payments_days * DAY,
+        audit_ms=audit_days * DAY,
     )
     with show_progress("Purging") as progress:
         purged = RetentionPurge(service.parts.ports).run(

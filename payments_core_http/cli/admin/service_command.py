@@ -4,6 +4,7 @@ a command's result."""
 from __future__ import annotations
 
 import contextlib
+import getpass
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,10 +15,12 @@ import attrs
 import click
 
 from payments_core.clock import format_iso_or_none
+from payments_core.engine.audit import Actor
 from payments_core.errors import PaymentsError, ValidationFailed
 from payments_core.service import PaymentsService
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import StorageError
+from payments_core.tenants.authorization import MAX_PERSON_CHARACTERS
 from payments_core.tenants.record import Environment
 from payments_core_http.cli.config_option import report_refusals, with_configuration
 from payments_core_http.cli.documents import print_document
@@ -76,11 +79,20 @@ def open_service(configuration: Configuration) -> Iterator[PaymentsService]:
     key_ring = assembling.build_key_ring(configuration)
     storage = assembling.build_storage(configuration)
     with contextlib.closing(storage):
-        service = assembling.build_service(configuration, storage, key_ring)
+        host = Actor("command_line", find_system_user())
+        service = assembling.build_service(configuration, storage, key_ring, host=host)
         with contextlib.closing(service):
             service.refresh()
             assembling.require_known_key_ring(service)
             yield service
+
+
+def find_system_user() -> str | None:
+    """The user of the operating system that runs this program; None if nobody knows."""
+    try:
+        return getpass.getuser()[:MAX_PERSON_CHARACTERS]
+    except (KeyError, OSError):  # as in a container without a line of its user in /etc/passwd
+        return None
 
 
 @contextmanager
