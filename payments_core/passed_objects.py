@@ -42,6 +42,7 @@ from payments_core.storage.capabilities import (
     ChecksWritability,
     FinishesMigrations,
     ReportsConfigProblems,
+    ReportsMissingTables,
 )
 from payments_core.storage.maintenance import MaintenanceAccess, Retirable
 from payments_core.storage.port import Storage
@@ -58,6 +59,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
         ChecksWritability,
         ChecksIntegrity,
         ReportsConfigProblems,
+        ReportsMissingTables,
         MaintenanceAccess,
         Retirable,
     ),

@@ -23,6 +23,17 @@ class FinishesMigrations(Protocol):
 
 
 @runtime_checkable
+class ReportsMissingTables(Protocol):
+    """A storage that knows, without changing anything, whether `migrate` has to run first."""
+
+    def missing_tables(self) -> Sequence[str]:
+        """The tables that this release needs and the storage lacks, and columns as `table.column`.
+
+        A storage that a newer release has migrated lacks nothing. Raises StorageUnavailable.
+        """
+
+
+@runtime_checkable
 class ChecksWritability(Protocol):
     """A storage that can detect, without writing, that writes are about to fail."""
 

@@ -215,22 +215,23 @@ class PostgresStorage:
     def close(self) -> None:
         self._pool.close()
 
-    # Beyond the port: `HasServerTime` in clock.py, `ReportsConfigProblems` in capabilities.py, and
+    # Beyond the port: `HasServerTime` in clock.py, `storage/capabilities.py` and
     # `storage/maintenance.py`.
 
+    def missing_tables(self) -> Sequence[str]:
+        with self._open_snapshot() as connection:
+            return postgres_schema.find_missing(connection, self._record_types)
+
     def server_time(self) -> Instant:
-        """The server's present instant. Nothing that is stored depends on it."""
         sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
         ((now,),) = self._run_read(lambda opened: opened.query(sql, ()), begin=WITHOUT_BEGIN)
         return int(now or 0)
 
     def config_errors(self) -> Sequence[str]:
-        """The server's settings that would lose or hide committed data."""
         with self._open_snapshot() as connection:
             return postgres_soundness.config_errors(connection)
 
     def config_warnings(self) -> Sequence[str]:
-        """The server's settings that may be wrong."""
         with self._open_snapshot() as connection:
             return postgres_soundness.config_warnings(connection)
 

@@ -65,6 +65,25 @@ def is_current(connection: Connection, record_types: Sequence[type[Record]]) -> 
     return found is not None and found[0] == compute_fingerprint(record_types, CLAIM_INDEXES)
 
 
+def find_missing(connection: Connection, record_types: Sequence[type[Record]]) -> list[str]:
+    """The tables and columns that these kinds need and the schema lacks, or has not filled yet."""
+    if is_current(connection, record_types):
+        return []
+    present = _read_columns(connection)
+    missing = [] if HINTS in present else [HINTS]
+    for kind in record_types:
+        name, columns = kind.collection.name, present.get(kind.collection.name)
+        if columns is None:
+            missing.append(name)
+            continue
+        missing += [
+            f"{name}.{column}"
+            for column in kind.collection.columns
+            if columns.get(column, _NOT_BACKFILLED) == _NOT_BACKFILLED
+        ]
+    return missing
+
+
 def create_lock_row(connection: Connection) -> None:
     """Create the row that migrations lock; of several processes all except one may fail."""
     connection.execute(

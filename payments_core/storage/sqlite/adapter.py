@@ -201,6 +201,11 @@ class SqliteStorage:
 
     # Beyond the port: `storage/capabilities.py` and `storage/maintenance.py`.
 
+    def missing_tables(self) -> Sequence[str]:
+        """What a file lacks that `migrate` has not made, or not for this release."""
+        with self._open_snapshot() as connection:
+            return sqlite_schema.find_missing(connection, self._record_types)
+
     def require_writable(self) -> None:
         """Whether the files have their names, and their disk is writable and has room."""
         self._files.require_named()

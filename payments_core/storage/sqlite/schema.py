@@ -64,6 +64,22 @@ def is_current(connection: sqlite3.Connection, record_types: Sequence[type[Recor
     return row is not None and row[0] == compute_fingerprint(record_types, _CLAIM_INDEXES)
 
 
+def find_missing(connection: sqlite3.Connection, record_types: Sequence[type[Record]]) -> list[str]:
+    """The tables and columns that these kinds need and the file lacks."""
+    if is_current(connection, record_types):
+        return []
+    missing: list[str] = []
+    for kind in record_types:
+        name = kind.collection.name
+        asked = connection.execute("SELECT name FROM pragma_table_info(?)", (name,))
+        columns = {column for (column,) in asked}
+        if columns:
+            missing += [f"{name}.{one}" for one in kind.collection.columns if one not in columns]
+        else:
+            missing.append(name)
+    return missing
+
+
 def migrate_schema(connection: sqlite3.Connection, record_types: Sequence[type[Record]]) -> None:
     """Add what is missing, inside the transaction that the caller began with BEGIN IMMEDIATE."""
     import sqlite_utils  # a third of a second, spent only when there is something to do

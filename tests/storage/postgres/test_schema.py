@@ -79,6 +79,22 @@ def test_a_schema_holds_tables_indexes_and_views_of_what_was_taken_over_and_noth
         assert ask(url, sql) == [], sql
 
 
+def test_a_schema_names_what_it_lacks_until_it_is_migrated(url: str) -> None:
+    before = PostgresStorage(url, RECORD_TYPES_BEFORE_MIGRATION)
+    after = PostgresStorage(url, RECORD_TYPES_AFTER_MIGRATION)
+    assert {"suite_parcels", "storage_hints"} <= set(before.missing_tables())
+    before.migrate()
+    assert before.missing_tables() == []
+    assert after.missing_tables() == ["suite_parcels.weight", "suite_parcels.label"]
+    ask(url, "ALTER TABLE suite_parcels ADD weight bigint")
+    ask(url, "COMMENT ON COLUMN suite_parcels.weight IS 'not filled yet'")
+    assert "suite_parcels.weight" in after.missing_tables()
+    after.migrate()
+    assert (after.missing_tables(), before.missing_tables()) == ([], [])
+    before.close()
+    after.close()
+
+
 def test_every_index_begins_with_the_partition_but_for_lookups_and_claims(url: str) -> None:
     opened(url, ALL_KINDS).close()
     lookups = {

@@ -15,7 +15,14 @@ import pytest
 
 from payments_core.conformance.storage.harness import PARTITION, fetch, run_concurrently
 from payments_core.conformance.storage.jobs import QUEUE, claim, ids, job
-from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
+from payments_core.conformance.storage.records import (
+    RECORD_TYPES,
+    RECORD_TYPES_AFTER_MIGRATION,
+    RECORD_TYPES_BEFORE_MIGRATION,
+    Counter,
+    Mark,
+    Note,
+)
 from payments_core.storage.port import (
     CommitUnknown,
     StorageError,
@@ -84,6 +91,19 @@ def test_a_file_that_was_never_migrated_says_so(path: Path) -> None:
         with pytest.raises(StorageError, match="has `migrate` been run"):
             call()
     storage.close()
+
+
+def test_a_file_names_what_it_lacks_until_it_is_migrated(path: Path) -> None:
+    before = SqliteStorage(path, RECORD_TYPES_BEFORE_MIGRATION)
+    after = SqliteStorage(path, RECORD_TYPES_AFTER_MIGRATION)
+    assert "suite_parcels" in before.missing_tables()
+    before.migrate()
+    assert before.missing_tables() == []
+    assert after.missing_tables() == ["suite_parcels.weight", "suite_parcels.label"]
+    after.migrate()
+    assert (after.missing_tables(), before.missing_tables()) == ([], [])
+    before.close()
+    after.close()
 
 
 def test_every_commit_is_synced(storage: SqliteStorage) -> None:
