@@ -33,6 +33,10 @@ PRODUCTS = (
     "hosted_onramp",
     "legacy_sdk",
 )
+DEFAULT_PRODUCTS = tuple(product for product in PRODUCTS if product != "legacy_sdk")
+"""Most routes of the legacy interface need no secret: only an app that uses them should open them.
+"""
+
 
 STORAGE_LIMIT_BYTES = 20_000_000_000
 """How many bytes an environment without a limit of its own may store."""

@@ -116,6 +116,21 @@ def load_configuration(path: Path | None, environ: Mapping[str, str]) -> Configu
     return configuration
 
 
+def is_setting(variable: str) -> bool:
+    """Whether a variable of this name is a setting, names a file with one, or names the file."""
+    known = list(list_settings())
+    names = (variable, variable.removesuffix("_FILE"))
+    return variable == FILE_VARIABLE or any(_find_setting(known, name) for name in names)
+
+
+def is_secret(variable: str, text: str) -> bool:
+    """Whether a variable of this name is a setting whose text holds a secret."""
+    found = _find_setting(list(list_settings()), variable)
+    return (
+        found is not None and found[0].is_secret and any(map(may_be_secret, find_texts(text, ())))
+    )
+
+
 def strip_constraints(kind: Any) -> Any:
     """A type without its constraints, and without None."""
     while get_origin(kind) is Annotated:

@@ -1,9 +1,9 @@
 """The life of a process of a deployment: start, report that it is ready, end on a signal.
 
-A start refuses settings that it must not run with, then brings the storage's schema up to date. On
-the first SIGTERM, SIGINT or SIGHUP the process accepts no more, finishes what was begun, and is not
-ready from then on. A second SIGTERM or SIGINT ends it immediately, which loses nothing: the next
-start continues, as after any crash.
+A start refuses settings that it must not run with, then brings the storage's schema up to date,
+unless the program around it does that. On the first SIGTERM, SIGINT or SIGHUP the process accepts
+no more, finishes what was begun, and is not ready from then on. A second SIGTERM or SIGINT ends it
+immediately, which loses nothing: the next start continues, as after any crash.
 """
 
 from __future__ import annotations
@@ -25,14 +25,18 @@ import attrs
 from payments_core import __version__
 from payments_core.evolve import evolve
 from payments_core.service import PaymentsService
-from payments_core.tenants.queries import has_apps
 from payments_core.waiting import NO_WAITS, Waits
 from payments_core_http.app import create_app
 from payments_core_http.client_address import parse_networks
 from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.signer_checks import require_sound_signers
-from payments_core_http.deployment.startup_rules import find_warnings, require_startable
+from payments_core_http.deployment.opening import (
+    OWN_COMMAND,
+    Surroundings,
+    begin_logs,
+    open_service,
+)
+from payments_core_http.deployment.startup_rules import require_startable
 from payments_core_http.deployment.supervisor import Member, become_member
 from payments_core_http.deployment.worker_names import hold_worker_name
 from payments_core_http.observability import logs
@@ -138,7 +142,9 @@ def _serve_alone(
                 recorder.stop()
 
 
-def work(configuration: Configuration, ready: OnReady) -> None:
+def work(
+    configuration: Configuration, ready: OnReady, surroundings: Surroundings = OWN_COMMAND
+) -> None:
     """Do jobs until a signal comes. Raises ConfigurationRefused, StorageError, OSError.
 
     If hanging jobs leave too few threads, the other jobs are finished, and the process ends with
@@ -146,7 +152,7 @@ def work(configuration: Configuration, ready: OnReady) -> None:
     """
     with (
         hold_worker_name(configuration) as name,
-        _start_deployment(configuration) as (service, metrics, _),
+        _start_deployment(configuration, surroundings=surroundings) as (service, metrics, _),
     ):
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         ends: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -156,6 +162,7 @@ def work(configuration: Configuration, ready: OnReady) -> None:
             _log.info("%d jobs of the previous worker are resumed", left)
         is_stopping = _stop_on_signals(end)
         worker.hung.on_stuck = end
+        surroundings.register(service)
         metrics.expect_scans(service.chains)
         worker.start(configuration.worker.threads)
         with _run_management(configuration, service, metrics, is_stopping) as management_url:
@@ -174,13 +181,13 @@ def work(configuration: Configuration, ready: OnReady) -> None:
 
 @contextmanager
 def _start_deployment(
-    configuration: Configuration, waits: Waits = NO_WAITS
+    configuration: Configuration,
+    waits: Waits = NO_WAITS,
+    surroundings: Surroundings = OWN_COMMAND,
 ) -> Iterator[tuple[PaymentsService, Metrics, Metrics | TracedMetrics]]:
     """The service on a storage that is up to date, its metrics, and the observer of requests."""
     require_startable(configuration)
-    logs.configure(configuration.log.level, configuration.log.format)
-    for warning in find_warnings(configuration):
-        _log.warning("setting %s %s", warning.path, warning.message)
+    begin_logs(configuration, surroundings)
     key_ring = assembling.build_key_ring(configuration)
     mode = configuration.mode
     metrics = Metrics(__version__, mode)
@@ -189,19 +196,9 @@ def _start_deployment(
     )
     storage = assembling.build_storage(configuration, waits)
     with contextlib.closing(storage), contextlib.closing(observer):
-        assembling.require_synchronized_clock(storage)
-        assembling.require_safe_storage(configuration, storage)
-        storage.migrate()
-        service = assembling.build_service(
-            configuration, storage, key_ring, telemetry=observer, waits=waits
+        service = open_service(
+            configuration, storage, key_ring, surroundings, telemetry=observer, waits=waits
         )
-        assembling.require_known_key_ring(service)
-        assembling.require_servable_mode(configuration, service)
-        assembling.require_matching_chains(service)
-        require_sound_signers(service, mode)
-        if not has_apps(storage):
-            _log.warning("the storage has no app; if you expect one, check storage.url")
-        service.refresh()  # a sandbox's clock continues from where it was
         metrics.watch(service, mode)
         try:
             yield service, metrics, observer

@@ -9,18 +9,13 @@ import click
 from payments_core.credentials.secrets import MODES
 from payments_core.service import PaymentsService
 from payments_core.tenants.queries import iterate_apps
-from payments_core.tenants.record import PRODUCTS, App
+from payments_core.tenants.record import DEFAULT_PRODUCTS, PRODUCTS, App
 from payments_core_http.cli.admin.service_command import CommandResult, format_time, with_service
 
 
 @click.group()
 def command() -> None:
     """Create apps, and list them with their environments."""
-
-
-DEFAULT_PRODUCTS = tuple(product for product in PRODUCTS if product != "legacy_sdk")
-"""Most routes of the legacy interface need no secret: only an app that uses them should open them.
-"""
 
 
 @command.command()
