@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import attrs
@@ -40,7 +42,7 @@ class CapturedEvents:
         self.deliveries: list[Delivery] = []
         self.signing_secret = ""
         """The secret with which your application verifies the deliveries."""
-        self._forward: tuple[httpx2.WSGITransport, str] | None = None
+        self._forward: tuple[httpx2.BaseTransport, str] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -52,14 +54,14 @@ class CapturedEvents:
         return [one.event for one in self.deliveries if one.event.name == name]
 
     def forward_to(self, app: Any, path: str) -> None:
-        """From now on POST each delivery to the path of a WSGI application, such as Flask's.
+        """From now on POST each delivery to the path of a WSGI or ASGI application, such as Flask's
+        or FastAPI's.
 
         Its answer counts: the service retries a 5xx when its clock moves, and an exception is a
-        500, as behind a server. Raises TypeError for what is no WSGI application, such as FastAPI's
-        (which is ASGI).
+        500, as behind a server. An ASGI application runs in an event loop of its own for each
+        delivery, without the events of its lifespan. Raises TypeError for what is neither.
         """
-        _require_wsgi(app)
-        self._forward = (httpx2.WSGITransport(app=app, raise_app_exceptions=False), path)
+        self._forward = (_open_transport(app), path)
 
     # The ports of the service that this implements.
 
@@ -95,17 +97,48 @@ class CapturedEvents:
         """Nothing to close."""
 
 
-def _require_wsgi(app: Any) -> None:
-    """A WSGI application is called with two arguments, and returns what it sends."""
-    hint = "forward_to needs a WSGI application, called with (environ, start_response)"
-    if isinstance(app, type) or not callable(app):
-        raise TypeError(f"{hint}; this is {app!r:.80}")
-    called = app if inspect.isroutine(app) else type(app).__call__
-    if inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(called):
-        raise TypeError(f"{hint}; this is ASGI: bridge it, such as by a2wsgi.ASGIMiddleware")
+class _ASGITransport(httpx2.BaseTransport):
+    """Calls an ASGI application, each request in a thread of its own: the test may have a loop."""
+
+    def __init__(self, app: Any) -> None:
+        self._asgi = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The application's response, read whole."""
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, self._call(request)).result()
+
+    async def _call(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._asgi.handle_async_request(request)
+        content = await response.aread()
+        await response.aclose()
+        return httpx2.Response(response.status_code, headers=response.headers, content=content)
+
+
+def _open_transport(app: Any) -> httpx2.BaseTransport:
+    """The transport to an application of either kind. Raises TypeError for what is neither.
+
+    A WSGI application is called with two arguments, and returns what it sends; an ASGI application
+    is called with three, and what it returns is awaited.
+    """
+    if callable(app) and not isinstance(app, type):
+        called = app if inspect.isroutine(app) else type(app).__call__
+        is_awaited = inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(called)
+        if not is_awaited and _takes(app, 2):
+            return httpx2.WSGITransport(app=app, raise_app_exceptions=False)
+        if _takes(app, 3):
+            return _ASGITransport(app)
+    raise TypeError(
+        "forward_to needs a WSGI application, called with (environ, start_response), or an ASGI"
+        f" application, called with (scope, receive, send); this is {app!r:.80}"
+    )
+
+
+def _takes(app: Any, arguments: int) -> bool:
     try:
-        inspect.signature(app).bind({}, None)
+        inspect.signature(app).bind(*[None] * arguments)
     except TypeError:
-        raise TypeError(f"{hint}; this takes other arguments") from None
+        return False
     except ValueError:  # a function of C has no signature to read
-        return
+        return True
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI, Request
 
 from payments_core import PaymentsService
 from payments_core.payments.transitions import PAYMENT
@@ -73,6 +75,33 @@ def test_an_application_gets_the_deliveries_and_a_failure_is_retried(
     assert seen == ["/hooks payment.created"]
     payments_clock.advance(timedelta(minutes=1))
     assert seen == ["/hooks payment.created"] * 2
+
+
+def test_an_asgi_application_gets_them_too(
+    payments_sandbox: PaymentsSandbox,
+    payments_events: CapturedEvents,
+    payments_clock: SandboxTime,
+) -> None:
+    """Also in a test that has an event loop; what fails is a 500, and comes again."""
+    server, seen = FastAPI(), []
+
+    @server.post("/hooks")
+    async def receive(request: Request) -> None:
+        event = verify_webhook(
+            await request.body(), request.headers, payments_events.signing_secret
+        )
+        seen.append(event.name)
+        if len(seen) == 1:
+            raise LookupError
+
+    async def play() -> None:
+        payments_sandbox.make_payment()
+        assert seen == ["payment.created"]
+        payments_clock.advance(timedelta(minutes=1))
+
+    payments_events.forward_to(server, "/hooks")
+    asyncio.run(play())
+    assert seen == ["payment.created"] * 2
 
 
 def test_the_clock_stands_until_it_is_moved(

@@ -93,12 +93,31 @@ class Wsgi:
         return []
 
 
-@pytest.mark.parametrize("app", [asgi, Asgi(), Asgi, Wsgi, None, "shop.wsgi:app", lambda one: None])
-def test_events_are_forwarded_to_wsgi_only(app: Any) -> None:
-    with pytest.raises(TypeError, match="forward_to needs a WSGI application"):
+async def awaited_wsgi(environ: Any, start_response: Any) -> None: ...
+
+
+NO_APPLICATION = [
+    Asgi, Wsgi, None, "shop.wsgi:app", awaited_wsgi, lambda one: None, lambda a, b, c, d: None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("app", NO_APPLICATION)
+def test_events_are_forwarded_to_wsgi_and_asgi_only(app: Any) -> None:
+    with pytest.raises(TypeError, match="needs a WSGI application, called with"):
         CapturedEvents().forward_to(app, "/hooks")
 
 
-@pytest.mark.parametrize("app", [Wsgi(), Wsgi().__call__, lambda environ, start: []])
-def test_a_wsgi_application_is_accepted(app: Any) -> None:
+@pytest.mark.parametrize(
+    "app",
+    [
+        Wsgi(),
+        Wsgi().__call__,
+        lambda environ, start: [],
+        asgi,
+        Asgi(),
+        Asgi().__call__,
+        partial(asgi),
+    ],
+)
+def test_an_application_of_either_kind_is_accepted(app: Any) -> None:
     CapturedEvents().forward_to(app, "/hooks")
