@@ -111,6 +111,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "client": "A typed client for partners, synchronous and asynchronous.",
         "testing": "The pytest plugin for users of the service.",
         "deployment": "Settings, start-up rules, processes, doctor.",
+        "django": "The service inside a Django project: settings, commands, view, handlers.",
         "cli": "The command `payments`, a file or folder for each of its commands.",
         "__main__": "The console script, which also works without the packages of `cli`.",
     },

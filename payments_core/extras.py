@@ -29,6 +29,8 @@ EXTRA_OF: Mapping[str, str] = {
     "httpcore2": "client",
     "anyio": "client",
     "opentelemetry": "otel",
+    "django": "django",
+    "asgiref": "django",
 }
 """The extra of `pyproject.toml` that installs each module."""
 

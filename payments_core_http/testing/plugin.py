@@ -5,6 +5,7 @@ pytest loads this module in each of its runs, so nothing else is imported before
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from payments_core import PaymentsService
+    from payments_core import PaymentsService, Resources
     from payments_core_http.testing import CapturedEvents, PaymentsSandbox, SandboxTime
 
 
@@ -44,9 +45,17 @@ def payments_service(payments_events: CapturedEvents) -> Iterator[PaymentsServic
     with _failing_without_packages(), naming_extra("the fixture payments_service"):
         from payments_core_http.testing.sandbox import open_service
 
-    service = open_service(payments_events)
+    service = open_service(payments_events, *_find_public_url())
     yield service
     service.close()
+
+
+def _find_public_url() -> Iterator[str]:
+    """That of a Django project with the service, whose tests follow its links."""
+    if "payments_core_http.django.apps" in sys.modules:
+        from django.conf import settings
+
+        yield from filter(None, [getattr(settings, "PAYMENTS_PUBLIC_URL", None)])
 
 
 @pytest.fixture
@@ -67,3 +76,16 @@ def payments_clock(payments_service: PaymentsService) -> SandboxTime:
         from payments_core_http.testing import SandboxTime
 
     return SandboxTime(payments_service)
+
+
+@pytest.fixture
+def payments_django(
+    request: pytest.FixtureRequest, payments_service: PaymentsService
+) -> Iterator[Resources]:
+    """What `payments_core_http.django.get_resources()` returns, of `payments_service`; handlers of
+    events use the connections of the test. It needs pytest-django, and brings its `db`."""
+    request.getfixturevalue("db")
+    from payments_core_http.django.testing import install
+
+    with install(payments_service) as resources:
+        yield resources

@@ -6,6 +6,7 @@ from tests.servers.cluster import HASTY, Cluster
 from tests.servers.postgres import (
     OVERRIDE,
     drop_schema,
+    fresh_database,
     fresh_schema,
     major_of,
     majors_to_test,
@@ -22,6 +23,7 @@ __all__ = [
     "NoRedis",
     "OVERRIDE",
     "drop_schema",
+    "fresh_database",
     "fresh_schema",
     "major_of",
     "majors_to_test",

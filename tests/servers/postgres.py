@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from tests.servers.citus import shared_citus
 from tests.servers.cluster import HASTY, Cluster
@@ -74,6 +77,18 @@ def fresh_schema(url: str) -> str:
         connection.execute(f'CREATE SCHEMA "{name}"'.encode())
     sign = "&" if "?" in url else "?"
     return f"{url}{sign}options=-csearch_path%3D{name}"
+
+
+@contextmanager
+def fresh_database(url: str) -> Iterator[str]:
+    """An empty database of the same server, for a program that makes its own schemas."""
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        try:
+            yield make_conninfo(url, dbname=name)
+        finally:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
 
 
 def drop_schema(url: str) -> None:

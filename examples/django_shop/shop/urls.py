@@ -1,7 +1,11 @@
-"""The shop's addresses."""
+"""The shop's addresses, and those of the payments."""
 
-from django.urls import path
+from django.urls import include, path
 
-from shop.views import order
+from shop.views import buy, show
 
-urlpatterns = [path("orders/<number>", order)]
+urlpatterns = [
+    path("buy", buy),
+    path("orders/<int:pk>", show),
+    path("payments/", include("payments_core_http.django.urls")),
+]

@@ -9,8 +9,10 @@ class Migration(migrations.Migration):
             name="Order",
             fields=[
                 (
-                    "number",
-                    models.CharField(max_length=100, primary_key=True, serialize=False),
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
                 ),
                 ("amount", models.CharField(max_length=40)),
                 ("payment_id", models.CharField(max_length=100, null=True, unique=True)),
