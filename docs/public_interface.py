@@ -31,6 +31,7 @@ MODULES = {
     "payments_core_http.client.codes": "The client's class of error for each code.",
     "payments_core_http.client.events": "The client's struct for each event.",
     "payments_core_http.testing": "Tools for your tests; the pytest plugin has them as fixtures.",
+    "payments_core_http.django": "The application for Django.",
     "payments_core.storage.port": "The port of storages.",
     "payments_core.storage.capabilities": "What a storage may offer beyond its port.",
     "payments_core.limiters.port": "The port of limiters.",
