@@ -26,10 +26,10 @@ from django.core.management import CommandError, call_command
 from django.core.wsgi import get_wsgi_application
 from django.db import connection, connections
 from django.test import AsyncClient, Client, RequestFactory
-from django.views.debug import SafeExceptionReporterFilter
+from django.views.debug import SafeExceptionReporterFilter, technical_500_response
 
 import payments_core_http.django as kit
-from payments_core import KeyRing
+from payments_core import KeyRing, StorageUnavailable
 from payments_core_http.django import events, get_resources, get_service, on_event, views
 from payments_core_http.django.configuration import read_configuration
 from payments_core_http.django.databases import build_url
@@ -119,6 +119,20 @@ def test_a_secret_that_the_debug_page_shows_is_a_fault(settings: Any) -> None:
     assert "secret" not in str(shown["PAYMENTS_KEYS_RING"])
     hidden = [one.msg for one in run_checks(tags=["payments"]) if one.id == "payments.E003"]
     assert [text.partition(" ")[0] for text in hidden] == ["PAYMENTS_LIMITER_URL"]
+
+
+def test_the_debug_page_shows_no_password(settings: Any, monkeypatch: Any) -> None:
+    """Of a database that does not answer, with the variables of every function on the way."""
+    settings.DEBUG = True
+    monkeypatch.setenv("PAYMENTS_STORAGE_URL", "postgresql://ann:s3cretpw@127.0.0.1:1/site")
+    request = RequestFactory().get(f"{MOUNT}/")
+    try:
+        get_service()
+    except StorageUnavailable:
+        page = technical_500_response(request, *sys.exc_info()).content.decode()
+    assert "StorageUnavailable" in page
+    assert "PAYMENTS_MODE" in page
+    assert "s3cretpw" not in page
 
 
 def test_a_public_url_of_another_path_is_a_warning(settings: Any) -> None:

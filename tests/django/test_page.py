@@ -27,7 +27,10 @@ PAGE = (ROOT / "docs/how-to/django.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```python (append|file)=(\S+)\n(.*?)^```$", re.M | re.S)
 OF_THE_EXAMPLE = "examples/django_shop/"
 CASES = Path(__file__).with_name("project_cases.py")
-WITHIN_S = 60
+WITHIN_S = 120
+
+FOLDERS = {"settings.py": "mysite", "urls.py": "mysite", "views.py": "shop", "admin.py": "shop"}
+"""Where the project has the files to which the page appends."""
 
 GIVEN_SETTINGS = """
 INSTALLED_APPS += ["shop"]
@@ -84,11 +87,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     run(folder, "-m", "django", "startproject", "mysite", ".")
     run(folder, "manage.py", "startapp", "shop")
-    append(folder / "mysite/settings.py", GIVEN_SETTINGS)
+    append(folder / "mysite" / "settings.py", GIVEN_SETTINGS)
     for how, place, body in blocks(PAGE):
-        if place != "postgresql/settings.py":
-            (folder / place).write_text(body) if how == "file" else append(folder / place, body)
-    append(folder / "mysite/urls.py", GIVEN_URLS)
+        if how == "file":
+            (folder / place).write_text(body)
+        else:
+            append(folder / FOLDERS.get(place, "") / place, body)
+    append(folder / "mysite" / "urls.py", GIVEN_URLS)
     return folder
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from payments_core import KeyRing, PaymentsError
 from payments_core.credentials.secrets import MODES
+from payments_core.errors import ResourceConflict
 from payments_core.storage.capabilities import FinishesMigrations
 from payments_core.storage.port import Storage, StorageError
 from payments_core.tenants.master_keys import load_marks
@@ -96,7 +98,8 @@ class Command(BaseCommand):
         partner = configuring.read_own_setting("PAYMENTS_PARTNER_ID")
         if service.tenants.find_app_by_partner(partner) is None:
             name = configuring.read_own_setting("PAYMENTS_APP_NAME")
-            service.tenants.create_app(name, partner, products=DEFAULT_PRODUCTS, modes=MODES)
+            with suppress(ResourceConflict):  # another process has just created it
+                service.tenants.create_app(name, partner, products=DEFAULT_PRODUCTS, modes=MODES)
             self._say(f"The app {name} has the partner id {partner}.")
         with adopt(service, configuration.mode):
             names = register_handlers(get_resources())
