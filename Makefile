@@ -327,7 +327,7 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters, 
 
 # Neither is in `check`: on a busy machine they would measure the other work.
 .PHONY: lighthouse
-lighthouse: $(READY) ## Run Lighthouse on the checkout page; needs Node.js and chromium; one minute
+lighthouse: $(READY) ## Run Lighthouse on the checkout page and on the inbox; needs Node.js and chromium; one minute
 	@$(PY) -m tests.http.pages.lighthouse
 
 .PHONY: timing

@@ -1,4 +1,4 @@
-"""The dashboard's list of 10,000 Payments: its first page, a deep one, and filters.
+"""The dashboard with 10,000 Payments: the inbox, the search, and the list with its filters.
 
     python -m benchmarks.dashboard [--payments 10000] [--rounds 20]
 
@@ -47,6 +47,10 @@ def main() -> None:
             deep = _find_deep_page(browser, given.payments)
             print(f"{name}, {given.payments:,} Payments: ms, median and worst of {given.rounds}")
             for title, path in (
+                ("inbox, with what waits", "/dashboard/inbox"),
+                ("navigation alone", "/dashboard/search"),
+                ("search of a reference", "/dashboard/search?q=nobody"),
+                ("search of a transaction", "/dashboard/search?q=0x" + "ab" * 32),
                 ("first page", LIST),
                 ("deep page", deep),
                 ("rare state", f"{LIST}?status=failed"),

@@ -17,10 +17,7 @@ from payments_core.chains.gas import FEW_TRANSFERS, ReportsGas, follow_operator
 from payments_core.chains.port import Chain
 from payments_core.clock import DAY, Instant
 from payments_core.engine.ports import Ports
-from payments_core.errors import NotFound
 from payments_core.evolve import evolve
-from payments_core.maintenance.parked_jobs import retry
-from payments_core.notices.operations import ProviderNotices
 from payments_core.notices.record import StoredNotice
 from payments_core.payments.record import Payment
 from payments_core.screening.record import HeldTransfer
@@ -28,7 +25,6 @@ from payments_core.storage.jobs import Job, ParkedJobMark
 from payments_core.storage.port import DIRECTORY, Snapshot, Where
 from payments_core.storage.records import Record, Value
 from payments_core.tenants.authorization import Authority
-from payments_core.validation.fields import Id
 from payments_core.webhooks.record import Endpoint
 
 T = TypeVar("T")
@@ -115,14 +111,11 @@ class Inbox:
         self,
         ports: Ports,
         chains: Mapping[int, Chain],
-        notices: ProviderNotices,
         deployment_operators: Collection[str],
     ) -> None:
         self._storage = ports.storage
-        self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
-        self._notices = notices
         self._deployment_operators = deployment_operators
 
     def count(self, authority: Authority) -> Mapping[Kind, int]:
@@ -168,25 +161,6 @@ class Inbox:
         }
         counts = {name: len(records) for name, records in of_deployment.items()}
         return evolve(waiting, counts={**waiting.counts, **counts}, **found)
-
-    def retry_job(self, authority: Authority, job_id: Id) -> Job:
-        """Retry a parked job of the environment or of the directory, as `parked_jobs.retry`.
-
-        Raises NotFound, also for callers that do not operate the deployment, and ResourceConflict.
-        """
-        for one in self._find_jobs(authority) if self.is_of_deployment(authority) else ():
-            if one.job.id == job_id:
-                return retry(self._committer, self._clock, one.partition, job_id)
-        raise NotFound("job")
-
-    def retry_notice(self, authority: Authority, notice_id: Id) -> StoredNotice:
-        """Look for the case of a kept notice again, as `ProviderNotices.retry`.
-
-        Raises NotFound, also for callers that do not operate the deployment, and InvalidState.
-        """
-        if not self.is_of_deployment(authority):
-            raise NotFound("notice")
-        return self._notices.retry(authority.mode, notice_id)
 
     def _list_of_deployment(self, authority: Authority) -> Mapping[Kind, Sequence[Any]]:
         """All of each kind that is for operators of the deployment, at most MOST_COUNTED."""

@@ -213,9 +213,7 @@ class Parts:
         """The events of an environment, and the repeated sending of events."""
         self.provider_notices: Final = ProviderNotices(ports, providers.notice_readers)
         """Notices that providers send to their doors."""
-        self.inbox: Final = Inbox(
-            ports, chains, self.provider_notices, settings.deployment_operators
-        )
+        self.inbox: Final = Inbox(ports, chains, settings.deployment_operators)
         """What waits for a person in an environment."""
         self.background_jobs: Final = BackgroundJobs(
             ports,

@@ -176,8 +176,6 @@ class Inbox(Resource):
 
     count: Final = bound(lambda p: p.inbox, inbox.Inbox.count)
     list: Final = bound(lambda p: p.inbox, inbox.Inbox.list)
-    retry_notice: Final = bound(lambda p: p.inbox, inbox.Inbox.retry_notice)
-    retry_job: Final = bound(lambda p: p.inbox, inbox.Inbox.retry_job)
 
 
 class BankAccounts(Resource):

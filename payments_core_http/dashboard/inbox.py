@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from payments_core.clock import Instant
 from payments_core.engine.idempotency.record import Response
-from payments_core.errors import InvalidState, NotFound
 from payments_core.payments.record import Payment
 from payments_core_http.calls import PageCall
-from payments_core_http.dashboard.rendering import HOME, redirect, render_page
+from payments_core_http.dashboard.rendering import render_page
 from payments_core_http.dashboard.words import DIRECTION_WORDS, explain_attention, explain_hold
 
 if TYPE_CHECKING:
@@ -30,24 +29,6 @@ def show_inbox(service: PaymentsService, call: PageCall) -> Response:
         directions=DIRECTION_WORDS,
         explain=explain_hold,
     )
-
-
-def retry_job(service: PaymentsService, call: PageCall) -> Response:
-    """A parked job, due now. A form that is sent twice finds it gone, and that is well."""
-    try:
-        call.resources.inbox.retry_job(call.path["jobId"])
-    except NotFound:
-        return redirect(call, HOME)
-    return redirect(call, HOME, "retry_job")
-
-
-def retry_notice(service: PaymentsService, call: PageCall) -> Response:
-    """A kept notice, whose case is looked for again."""
-    try:
-        call.resources.inbox.retry_notice(call.path["noticeId"])
-    except (NotFound, InvalidState):
-        return redirect(call, HOME)
-    return redirect(call, HOME, "retry_notice")
 
 
 def _find_since(payment: Payment) -> Instant:

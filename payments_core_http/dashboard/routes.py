@@ -78,14 +78,6 @@ ROUTES: tuple[Row, ...] = (
     ),
     _page("POST", "/logout", "logins.log_out", ANY, "Log out.", has_key=False),
     _page("GET", "/inbox", "inbox.show_inbox", ANY, "List what waits for a person."),
-    _page(
-        "POST", "/inbox/jobs/{jobId}/retry", "inbox.retry_job", ANY, "Retry a parked job.",
-        has_key=False,
-    ),
-    _page(
-        "POST", "/inbox/notices/{noticeId}/retry", "inbox.retry_notice", ANY,
-        "Look for a notice's case again.", has_key=False,
-    ),
     _page("GET", "/search", "search.search", ANY, "Find what a text names."),
     _page("GET", "/payments", "payments.list_payments", PAYMENTS, "List the Payments."),
     _page("GET", _PAYMENT, "payments.show_payment", PAYMENTS, "Show one Payment's history."),

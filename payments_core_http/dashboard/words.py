@@ -168,8 +168,6 @@ DONE: Mapping[str, str] = {
         "The decision is recorded. What was in review follows it at once, and what was stopped can "
         "be requested again if it is clear."
     ),
-    "retry_job": "The job runs again.",
-    "retry_notice": "The case is looked for again, for a quarter of an hour.",
     "logout": "You are logged out.",
 }
 """The first sentence of a page after a form, by the name in its address."""

@@ -8,7 +8,7 @@ for this one Payment's state.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -51,12 +51,14 @@ PAGE_HEADERS: Mapping[str, str] = {
 
 _CSS = "text/css; charset=utf-8"
 _SCRIPT = "text/javascript; charset=utf-8"
-_STATIC = {
-    "/assets/style.css": _CSS,  # of the dashboard, too
-    "/assets/copy.js": _SCRIPT,  # of the dashboard, too
-    "/pay/assets/checkout.js": _SCRIPT,
-    "/pay/assets/wallet.js": _SCRIPT,
+_STATIC: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "/assets/style.css": (_CSS, ("style.css",)),  # of the dashboard, too
+    "/assets/copy.js": (_SCRIPT, ("copy.js",)),  # of the dashboard alone
+    "/pay/assets/checkout.js": (_SCRIPT, ("copy.js", "checkout.js")),
+    "/pay/assets/wallet.js": (_SCRIPT, ("wallet.js",)),
 }
+"""By path: the type, and the files one after the other. One request less is 0.3 s on a slow
+telephone."""
 
 
 _FILE_HEADERS: Mapping[str, str] = {
@@ -187,13 +189,13 @@ def show_element(service: PaymentsService, call: ApiCall[None, None]) -> Respons
     return call.add_etag(Response(200, build_element(), version, headers))
 
 
-def _make_file_route(path: str, media_type: str) -> Route:
-    name = path.rpartition("/")[2]
+def _make_file_route(path: str, media_type: str, names: Sequence[str]) -> Route:
     headers = {**_FILE_HEADERS, "Content-Type": media_type}
 
     @cache
     def read_file() -> bytes:
-        return (files(__package__) / "static" / name).read_bytes()
+        folder = files(__package__) / "static"
+        return b"\n".join((folder / name).read_bytes() for name in names)
 
     def answer(service: PaymentsService, call: ApiCall[None, None]) -> Response:
         version = service.settings.versions.current
@@ -232,6 +234,6 @@ ROUTES: tuple[Row, ...] = (
         "GET", "/checkout/element.js", show_element, needs=None, response=Any, has_etag=True,
         summary="The element that shows the checkout page in a shop's own page.",
     ),
-    *(_make_file_route(path, media_type) for path, media_type in _STATIC.items()),
+    *(_make_file_route(path, *one) for path, one in _STATIC.items()),
 )  # fmt: skip
 """The payer's pages are not part of the API, so the OpenAPI document does not have them."""

@@ -1,5 +1,6 @@
 // Copies the value beside a button, and says so. Without it the value is a text to select. It loads
-// in the head, so that the buttons are there when the page is painted.
+// in the head, so that the buttons are there when the page is painted; on the checkout page it is
+// served as the beginning of checkout.js.
 "use strict";
 
 document.documentElement.classList.add("js");

@@ -194,8 +194,6 @@ _TABLE: tuple[Row, ...] = (
     _operator("GET", "", ok=303),
     _operator("POST", "/logout", outside=True),
     _operator("GET", "/inbox"),
-    _operator("POST", "/inbox/jobs/{jobId}/retry"),
-    _operator("POST", "/inbox/notices/{noticeId}/retry"),
     _operator("GET", "/search"),
     _operator("GET", "/keys"),
     _operator("GET", "/payments", _PAYMENTS),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from payments_core_http.dashboard.navigation import SECTIONS
 from payments_core_http.dashboard.words import DONE
@@ -148,6 +148,66 @@ class TestEveryPage:
         framed = other.frames[1].content()
         other.close()
         assert "Dashboard" not in framed
+
+    def test_a_search_leads_straight_there_by_keyboard(
+        self, dashboard: ServedDashboard, page: Page
+    ) -> None:
+        page.goto(dashboard.url + HOME)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        assert page.get_attribute(":focus", "name") == "q"
+        page.keyboard.type("order-1043")
+        page.keyboard.press("Enter")
+        page.wait_for_url(dashboard.url + dashboard.paid)
+
+    def test_what_waits_is_decided_by_keyboard(
+        self, dashboard: ServedDashboard, page: Page
+    ) -> None:
+        page.goto(dashboard.url + HOME)
+        page.locator("#content").focus()
+        page.keyboard.press("Tab")
+        assert page.inner_text(":focus").startswith("Decide about 25.00 USDC")
+        page.keyboard.press("Enter")
+        page.wait_for_url(dashboard.url + dashboard.late)
+        page.get_by_role("link", name="Write off").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**action=write_off")
+        assert page.inner_text("main button.danger") == "Write off"
+
+    def test_a_value_is_copied_and_selected_where_the_browser_refuses(
+        self, dashboard: ServedDashboard, chromium: Browser
+    ) -> None:
+        context = chromium.new_context()
+        page = context.new_page()
+        page.goto(f"{dashboard.url}/dashboard/login")
+        dashboard.log_in(page)
+        page.goto(dashboard.url + dashboard.paid)
+        button = page.get_by_role("button", name="Copy payment_")
+        page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(); }")
+        button.click()
+        news = page.locator("#news")
+        expect(news).to_have_text("Not copied. The text is selected: copy it yourself.")
+        id = dashboard.paid.rpartition("/")[2]
+        assert page.evaluate("getSelection().toString()") == id
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.reload()
+        button.click()
+        expect(news).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()") == id
+        context.close()
+
+    def test_without_a_script_there_are_no_buttons_to_copy_and_all_else_works(
+        self, dashboard: ServedDashboard, chromium: Browser
+    ) -> None:
+        context = chromium.new_context(java_script_enabled=False)
+        page = context.new_page()
+        page.goto(f"{dashboard.url}/dashboard/login")
+        dashboard.log_in(page)
+        page.fill("[name=q]", "order-1043")
+        page.get_by_role("button", name="Find").click()
+        assert page.url == dashboard.url + dashboard.paid
+        assert page.locator(".copied button").first.is_hidden()
+        context.close()
 
     def test_all_of_it_is_reached_by_keyboard(self, dashboard: ServedDashboard, page: Page) -> None:
         page.goto(dashboard.url + LIST)

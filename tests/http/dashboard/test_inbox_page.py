@@ -11,17 +11,14 @@ import pytest
 from payments_core import inbox
 from payments_core.clock import DAY, MINUTE, SECOND, FixedClock
 from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
-from payments_core.errors import NotFound
-from payments_core.maintenance.parked_jobs import list_parked_jobs
+from payments_core.maintenance.parked_jobs import retry
 from payments_core.notices.record import StoredNotice
 from payments_core.payments.record import Payment
 from payments_core.payments.transitions import PAYMENT
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.transaction import MemorySnapshot
 from payments_core.storage.port import DIRECTORY
-from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import PRODUCTS
-from payments_core_http.dashboard.navigation import ANY
 from payments_core_http.dashboard.words import LABEL_WORDS
 from tests.http.api_harness import ApiHarness
 from tests.http.console import LATER, NEVER, Console
@@ -252,33 +249,21 @@ class TestTheDeployment:
         console.run()
 
     @pytest.mark.parametrize("where", ["environment", "directory"])
-    def test_a_parked_job_is_retried(
-        self, console: Console, host: OperatorBrowser, where: str
-    ) -> None:
-        self.park(console, console.api.partition if where == "environment" else DIRECTORY)
+    def test_a_parked_job(self, console: Console, host: OperatorBrowser, where: str) -> None:
+        partition = console.api.partition if where == "environment" else DIRECTORY
+        self.park(console, partition)
         page = host.open(INBOX)
         assert "mend of payment_7" in page.text
+        assert f"payments admin jobs retry {partition} tired" in page.text
         assert read_counts(page) == read_counts(host.open("/dashboard/keys")) == {"Inbox": "1"}
-        stranger, retry = log_in_elsewhere(console), f"{INBOX}/jobs/tired/retry"
-        assert read_counts(stranger.open(INBOX)) == {}
-        form = {"formToken": stranger.forms(INBOX)["/dashboard/logout"]["formToken"]}
-        assert stranger.post(retry, form).status == 403
-        fields = host.forms(INBOX)[retry]
-        for _ in range(2):
-            seen = host.post(retry, fields)
-            assert (seen.status, seen.headers["location"]) == (303, INBOX)
+        assert read_counts(log_in_elsewhere(console).open(INBOX)) == {}
+        ports = console.api.service.parts.ports
+        retry(ports.committer, ports.clock, partition, "tired")
         assert read_counts(host.open(INBOX)) == {}
 
-    def test_who_does_not_operate_the_deployment_retries_nothing(self, console: Console) -> None:
+    def test_another_log_in_of_the_environment_does_not_see_it(self, console: Console) -> None:
         self.park(console, console.api.partition)
-        browser, service = open_browser(console.api), console.api.service
-        inside = open_inbox(browser)
-        assert read_counts(browser.open(INBOX)) == {}
-        for act in (inside.retry_job, inside.retry_notice):
-            with pytest.raises(NotFound):
-                act("tired")
-        [parked] = list_parked_jobs(service.parts.ports.storage, "sandbox")
-        assert parked.job.id == "tired"
+        assert read_counts(open_browser(console.api).open(INBOX)) == {}
 
     def test_a_job_that_runs_again_by_itself_is_no_longer_listed(
         self, console: Console, host: OperatorBrowser
@@ -292,9 +277,7 @@ class TestTheDeployment:
         console.api.service.parts.ports.storage.transact(console.api.partition, resume)
         assert read_counts(host.open(INBOX)) == {}
 
-    def test_a_kept_notice_is_looked_for_again(
-        self, console: Console, host: OperatorBrowser
-    ) -> None:
+    def test_a_kept_notice(self, console: Console, host: OperatorBrowser) -> None:
         now = console.clock.now()
         notice = StoredNotice(
             id="sandbox:kyc:office:1", mode="sandbox", kind="kyc", provider="office",
@@ -308,9 +291,7 @@ class TestTheDeployment:
         assert read_counts(page) == {"Inbox": "1"}
         stranger = log_in_elsewhere(console)
         assert read_counts(stranger.open(INBOX)) == {}
-        retry = f"{INBOX}/notices/{notice.id}/retry"
-        assert host.submit(INBOX, retry).status == 303
-        assert read_counts(host.open(INBOX)) == {}
+        assert f"payments admin notices retry {notice.id}" in page.text
 
     def test_a_sender_that_is_low_on_gas(self, console: Console, host: OperatorBrowser) -> None:
         chain: Any = console.api.service.chains[8453]
@@ -322,13 +303,3 @@ class TestTheDeployment:
         assert read_counts(page) == {"Inbox": "1"}
         stranger = log_in_elsewhere(console)
         assert read_counts(stranger.open(INBOX)) == {}
-
-
-def open_inbox(browser: OperatorBrowser) -> Any:
-    """The inbox as the operator's session may use it, without a page."""
-    service = browser.api.service
-    environment, session = service.operator_sessions.authenticate(browser.cookie, mode="sandbox")
-    authority = Authority(
-        requirement=ANY, environment=environment, operator=session, api_version=""
-    )
-    return service.acting_as(authority).inbox
