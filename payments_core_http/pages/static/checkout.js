@@ -17,15 +17,12 @@ const checkout = (() => {
   const listeners = [];
   let leaving = 0; // the timer of the way back
   let isStaying = false;
+  let framing; // the origin of the shop's page that frames this one, which the service has checked
 
   const main = () => document.querySelector("main");
 
-  // The origin of the shop's page that frames this one, which the service has checked; else nothing.
-  const findFraming = () => (window.parent === window ? undefined : main().dataset.frame);
-
   // Only that origin hears it.
   const tell = (type, facts = {}) => {
-    const framing = findFraming();
     if (framing) window.parent.postMessage({ type: `payments-checkout:${type}`, ...facts }, framing);
   };
 
@@ -34,7 +31,6 @@ const checkout = (() => {
   // In a frame a link to this page stays there, and any other page has a tab of its own. The way back
   // is the shop's whole page; so is the way to a wallet app, which a policy of the shop would stop.
   const fitFrame = () => {
-    const framing = findFraming();
     if (!framing) return;
     const keep = (url) => {
       const kept = new URL(url);
@@ -46,34 +42,37 @@ const checkout = (() => {
       if (link.origin + link.pathname === here) link.href = keep(link.href);
       else link.target = link.id === "back" || !link.protocol.startsWith("http") ? "_top" : "_blank";
     }
-    for (const form of document.forms) form.action = keep(form.action);
+    for (const form of document.forms) {
+      form.action = keep(form.action);
+      form.addEventListener("submit", submit);
+    }
     tell("shown", { stage: main().dataset.stage, height: measure() });
   };
 
   // The new page as a document: none of its text is ever parsed here as markup. Null while the
   // shown page is the newest, and if a later request has replaced this one.
-  const fetchPage = () => new Promise((resolve, reject) => {
+  const fetchPage = (form) => new Promise((resolve, reject) => {
     newest?.abort();
     const request = newest = new XMLHttpRequest();
     const askedAt = Date.now();
-    request.open("GET", location.href);
+    request.open(form ? "POST" : "GET", form ? form.action : location.href);
     request.setRequestHeader("If-None-Match", `"${main().dataset.etag}"`);
     request.responseType = "document";
     request.timeout = ANSWER_TIMEOUT_MS;
     request.onload = () => {
       const { status, response } = request;
-      if (status === 304 || (status === 200 && response)) {
+      if (status === 304 || (response && (status === 200 || form))) {
         setTimeLeft(request.getResponseHeader("Payment-Left-Ms"), askedAt);
         resolve(status === 304 ? null : response);
       } else reject(new Error(String(status)));
     };
     request.onerror = request.ontimeout = () => reject(new Error("network"));
     request.onabort = () => resolve(null);
-    request.send();
+    request.send(form && new URLSearchParams(new FormData(form)));
   });
 
-  const refresh = async () => {
-    const fresh = await fetchPage();
+  const refresh = async (form) => {
+    const fresh = await fetchPage(form);
     if (!fresh || fresh.querySelector("main").dataset.etag === main().dataset.etag) return;
     const heading = main().querySelector("h1").textContent;
     const focused = document.activeElement?.id;
@@ -91,6 +90,20 @@ const checkout = (() => {
     const now = main().querySelector("h1").textContent;
     if (now !== heading) document.getElementById("news").textContent = now;
     prepare();
+  };
+
+  // In a frame a form leads nowhere: the page of its error may not be framed.
+  const submit = async (event) => {
+    event.preventDefault();
+    const button = event.target.querySelector("button");
+    button.disabled = true;
+    try {
+      await refresh(event.target);
+    } catch {
+      // Nothing was answered: the payer may press again.
+    }
+    button.disabled = false;
+    schedule();
   };
 
   const poll = async () => {
@@ -153,7 +166,7 @@ const checkout = (() => {
   const planReturn = () => {
     const back = document.querySelector("[data-return-ms]");
     const [{ type } = {}] = performance.getEntriesByType("navigation");
-    if (!back || findFraming() || isStaying || leaving || type === "back_forward") return;
+    if (!back || framing || isStaying || leaving || type === "back_forward") return;
     document.getElementById("returning").hidden = false;
     document.getElementById("stay").addEventListener("click", () => {
       isStaying = true;
@@ -175,6 +188,7 @@ const checkout = (() => {
 
   document.addEventListener("DOMContentLoaded", () => {
     if (!document.querySelector("[data-stage]")) return;
+    if (window.parent !== window) framing = main().dataset.frame;
     setTimeLeft(document.querySelector("[data-left-ms]")?.dataset.leftMs, tickedAt);
     prepare();
     setInterval(tick, TICK_MS);

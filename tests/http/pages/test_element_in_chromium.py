@@ -175,11 +175,32 @@ def test_a_payer_pays_in_place_and_no_address_has_the_secret(visit: Visit) -> No
     expect(inside.locator("h1")).to_have_text("Paid")
     visit.wait_heard(["one", "paid", page.payment["id"]])
     visit.pass_time()
+    inside.get_by_role("link", name="Español").click()
+    expect(inside.locator("h1")).to_have_text("Pagado")
+    visit.wait_heard(["one", "paid", page.payment["id"]])
     expect(inside.locator("#back")).to_have_attribute("target", "_top")
     assert visit.tab.url == f"{visit.url}/", "it leads nobody away by itself"
     assert len(visit.asked) > 5
     assert not [url for url in visit.asked if "_secret_" in url]
     assert [text for text in visit.said if "favicon" not in text] == []
+
+
+def test_what_is_wrong_with_a_form_is_said_in_the_frame(visit: Visit) -> None:
+    page = Page(visit.checkout)
+    visit.open(put(page))
+    inside = look_into(visit.tab)
+    inside.get_by_text("Another token").click()
+    inside.get_by_label("Your own address").fill("nobody")
+    inside.get_by_role("button", name="Show where to send it").click()
+    inside.get_by_role("link", name="Back to the payment").click()
+    inside.get_by_text("Another token").click()
+    inside.get_by_label("Your own address").fill("0x" + "5e" * 20)
+    inside.get_by_role("button", name="Show where to send it").click()
+    expect(inside.get_by_text("Valid until")).to_be_visible()
+    visit.pass_time()
+    expect(inside.get_by_text("Valid until")).to_be_visible()
+    assert visit.tab.evaluate("history.length") == 3, "about:blank, the shop, and one link in it"
+    assert [text for text in visit.said if "favicon" not in text and "400" not in text] == []
 
 
 def test_a_dialog_is_closed_from_inside_and_its_payment_is_heard_afterwards(visit: Visit) -> None:
@@ -301,13 +322,16 @@ def test_what_the_service_refuses_is_said(visit: Visit, wrong: str) -> None:
 
 
 def test_a_service_that_cannot_be_reached_is_asked_again(visit: Visit) -> None:
-    page = Page(visit.checkout)
-    visit.tab.route("**/v2/public/**", lambda route: route.abort(), times=1)
-    visit.open(put(page, more='lang="es"'))
+    page, other = Page(visit.checkout), Page(visit.checkout)
+    visit.tab.route("**/v2/public/**", lambda route: route.abort(), times=2)
+    visit.open(put(page, more='lang="es"'), put(other, "two"))
+    expect(visit.tab.locator("#two [role=alert]")).to_be_visible()
+    visit.tab.evaluate("two.remove()")
     message = visit.tab.locator("#one [role=alert]")
     expect(message).to_have_text("La página no se puede mostrar por ahora")
     visit.pass_time(1_100)
     expect(look_into(visit.tab).locator("h1")).to_have_text("Esperando su pago")
+    assert len([url for url in visit.asked if other.payment["id"] in url]) == 1
     look_into(visit.tab).get_by_role("link", name="English").click()
     expect(look_into(visit.tab).locator("h1")).to_have_text("Waiting for your payment")
 
