@@ -64,6 +64,9 @@ class _Answer:
     def make_response(self) -> HttpResponse:
         code, _, reason = self._status.partition(" ")
         response = HttpResponse(b"".join(self.pieces), status=int(code), reason=reason)
+        # Django would log the path of a refusal, which may be the code of a payment link. The
+        # application has its own log.
+        response._has_been_logged = True
         del response.headers["Content-Type"]
         for name, value in self._headers:
             if name.lower() == "set-cookie":

@@ -269,6 +269,13 @@ def test_the_api_answers_at_its_path(client: Client, key: Any) -> None:
     assert client.get(MOUNT).headers["Location"] == f"{MOUNT}/"
 
 
+def test_no_code_of_a_payment_link_is_logged(
+    client: Client, payments_django: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert client.get(f"{MOUNT}/pay/not-a-code").status_code == 404
+    assert "not-a-code" not in caplog.text
+
+
 def test_an_operator_logs_in_through_djangos_middleware(
     client: Client, payments_django: Any
 ) -> None:
