@@ -49,6 +49,7 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.legacy.role_modules.steps import ModuleStepOwner
 from payments_core.maintenance.audit_purge import AuditPurge
+from payments_core.maintenance.parked_jobs import ParkedMarkPurge
 from payments_core.maintenance.retention import EventPurge
 from payments_core.maintenance.stored_bytes import StoredBytesCounter
 from payments_core.misdirected.coin_reports import CoinReportOwner
@@ -305,6 +306,7 @@ class BackgroundJobs:
                     DeliveryTrim(ports).run,
                     EventPurge(ports, self._events_retention_ms).run,
                     AuditPurge(ports, self._audit_retention_ms).run,
+                    ParkedMarkPurge(ports).run,
                     StoredBytesCounter(ports, RECORD_TYPES).run,
                 ),
             ).run,

@@ -13,11 +13,14 @@ from payments_core.clock import Clock
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict
 from payments_core.evolve import evolve
 from payments_core.storage.jobs import Job, ParkedJobMark, is_parked, mark_id
 from payments_core.storage.maintenance import scan_all
-from payments_core.storage.port import Storage, Transaction
+from payments_core.storage.port import Snapshot, Storage, Transaction
+
+MARKS_AT_ONCE = 200
 
 
 @attrs.frozen
@@ -62,3 +65,33 @@ def retry(committer: Committer, clock: Clock, partition: str, job_id: str) -> Jo
         return Decision(freed, replaces=(freed,), deletes=() if mark is None else (mark,))
 
     return committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+
+
+class ParkedMarkPurge:
+    """Deletes the marks of jobs that run again by another way than a retry: a step of the hourly
+    purge."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+
+    def run(self, partition: str) -> bool:
+        """Delete the old ones of the newest marks; True if there may be more."""
+
+        def find_old(snapshot: Snapshot) -> tuple[list[str], bool]:
+            page = snapshot.find(ParkedJobMark, "newest", limit=MARKS_AT_ONCE, skip_damaged=True)
+            marks = page.records
+            jobs = snapshot.get_many(Job, [one.job_id for one in marks]) if marks else {}
+            # A version that is gone never comes back, so what is old stays so.
+            old = [one.id for one in marks if not one.is_of(jobs.get(one.job_id))]
+            return old, bool(old) and page.next is not None
+
+        old, has_more = self._storage.read(partition, find_old)
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            stored = tx.get_many(ParkedJobMark, old, for_update=True)
+            return Decision(None, deletes=tuple(stored.values()))
+
+        if old:
+            self._committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+        return has_more

@@ -65,7 +65,7 @@ class ParkedJobMark(Record):
 
     It is made with the job's version that is parked, and its id has that version: a job that is
     parked again has another mark. A job that runs again by any other way than a retry leaves its
-    mark behind, which then names a version that is gone.
+    mark behind, which then names a version that is gone, and which the hourly purge deletes.
     """
 
     collection: ClassVar[Collection] = Collection(

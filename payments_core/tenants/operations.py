@@ -384,8 +384,9 @@ class Tenants:
 
     def _create_environment(self, environment: Environment) -> None:
         purge = purge_job(environment.id, environment.created_at_ms)
+        acting = self._acting(environment.id, "apps.create", environment.app_id)
         self._committer.commit(
-            self._acting(environment.id, "apps.create", environment.app_id),
+            evolve(acting, mode=environment.mode),  # whose workers run the purge
             lambda tx, id_sequence: Decision(None, inserts=(environment,), jobs=(purge,)),
         )
 

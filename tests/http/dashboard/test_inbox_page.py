@@ -9,13 +9,13 @@ import attrs
 import pytest
 
 from payments_core import inbox
-from payments_core.clock import DAY, MINUTE, SECOND, FixedClock
+from payments_core.clock import DAY, HOUR, MINUTE, SECOND, FixedClock
 from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
 from payments_core.maintenance.parked_jobs import retry
 from payments_core.notices.record import StoredNotice
 from payments_core.payments.record import Payment
 from payments_core.payments.transitions import PAYMENT
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import Job, ParkedJobMark
 from payments_core.storage.memory.transaction import MemorySnapshot
 from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.record import PRODUCTS
@@ -274,8 +274,14 @@ class TestTheDeployment:
             job = tx.get(Job, "tired", for_update=True)
             tx.replace(attrs.evolve(job, due_at=job.due_at + 1, lease_until=0))
 
-        console.api.service.parts.ports.storage.transact(console.api.partition, resume)
+        storage = console.api.service.parts.ports.storage
+        storage.transact(console.api.partition, resume)
         assert read_counts(host.open(INBOX)) == {}
+        console.advance(2 * HOUR // SECOND)  # its mark is purged
+        [newer] = storage.read(
+            console.api.partition, lambda snapshot: snapshot.find(ParkedJobMark, "newest")
+        ).records  # of the job that was parked again
+        assert newer.job_version > 3
 
     def test_a_kept_notice(self, console: Console, host: OperatorBrowser) -> None:
         now = console.clock.now()
