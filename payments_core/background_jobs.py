@@ -27,6 +27,7 @@ from payments_core.banks.incoming import FundingBank
 from payments_core.banks.notice_owner import BankNoticeOwner
 from payments_core.banks.notice_reader import READ_NOTICES, NoticeKind, NoticeReader
 from payments_core.banks.port import Bank
+from payments_core.books.closing import DayClosing
 from payments_core.chains.outbox.jobs import TransferJobs
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.reorg_recovery import RESEND, ReorgRecovery
@@ -308,6 +309,7 @@ class BackgroundJobs:
                     AuditPurge(ports, self._audit_retention_ms).run,
                     ParkedMarkPurge(ports).run,
                     StoredBytesCounter(ports, RECORD_TYPES).run,
+                    DayClosing(ports).run,
                 ),
             ).run,
             REVIEW_CAPABILITIES: self._capabilities.review,

@@ -18,6 +18,7 @@ from payments_core.accounts.verification.operations import Verifications
 from payments_core.accounts.wallets import Wallets
 from payments_core.background_jobs import BackgroundJobs
 from payments_core.books.comparison import BookComparison
+from payments_core.books.reports import BookReports
 from payments_core.chains.port import Chain
 from payments_core.chains.scanner import Scanner
 from payments_core.deposits.operations import Deposits
@@ -138,6 +139,8 @@ class Parts:
         """The router of each mode that has one."""
         self.verifications: Final = Verifications(ports, providers.kyc, remote_calls)
         """The identity checks of accounts, by a KYC provider."""
+        self.book_reports: Final = BookReports(ports)
+        """The books of an environment by periods of closed days."""
         self.screening: Final = ScreeningDecisions(ports)
         """What screening holds or has stopped, for an operator to decide."""
         self.search: Final = Search(ports)

@@ -30,6 +30,7 @@ from payments_core.banks.simulated.records import (
     SimulatedPayout,
     SimulatedReview,
 )
+from payments_core.books.record import ClosedDay, Closing
 from payments_core.chains.outbox.record import OutboundTransfer, Replacement, ReturnAddress, Sender
 from payments_core.chains.scanner import ScanCursor, ScanRequest
 from payments_core.chains.simulated.failure_records import ArmedFailures
@@ -148,6 +149,8 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     TrackedTransaction,
     Receipt,
     JournalEntry,
+    ClosedDay,
+    Closing,
     Refund,
     Dispute,
     Quote,

@@ -17,6 +17,7 @@ from payments_core.accounts.capabilities import operations as capabilities
 from payments_core.accounts.vaults import operations as vaults
 from payments_core.accounts.vaults import policies, provisioning, yields
 from payments_core.accounts.verification import operations as verifications
+from payments_core.books import reports
 from payments_core.deposits import operations as deposits
 from payments_core.legacy.role_modules import operations as role_modules
 from payments_core.legacy.settlements import operations as settlements
@@ -402,6 +403,20 @@ class Events(Resource):
     resend: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.resend)
 
 
+class Reports(Resource):
+    """The books by periods of closed days in UTC: balances by day, movements, payouts.
+
+    >>> shop.reports.list_transactions("2026-09-01", "2026-09-02")
+    Page()
+    """
+
+    list_balances: Final = bound(lambda p: p.book_reports, reports.BookReports.list_balances)
+    list_transactions: Final = bound(
+        lambda p: p.book_reports, reports.BookReports.list_transactions
+    )
+    list_payouts: Final = bound(lambda p: p.book_reports, reports.BookReports.list_payouts)
+
+
 class Requests(Resource):
     """Recent requests to the API, as far as they are recorded.
 
@@ -547,6 +562,7 @@ class Resources(Resource):
     sessions: Final = Shown(Sessions)
     webhooks: Final = Shown(Webhooks)
     events: Final = Shown(Events)
+    reports: Final = Shown(Reports)
     requests: Final = Shown(Requests)
     audit: Final = Shown(Audit)
     public_payments: Final = Shown(PublicPayments)

@@ -185,6 +185,7 @@ class Route(Row):
     `response` is that of a success: a view class, a union of them, `ListOf` one, or `NoReturn`
     if nothing succeeds yet. `success_if_existing` is the status if there was nothing to create.
     `has_etag` is for reads that are polled: an ETag, and 304 for a client that has the response.
+    `has_csv` is for lists whose query may ask for CSV.
     `operation` names the row in the OpenAPI document if the handler's own name reads badly.
     """
 
@@ -196,6 +197,7 @@ class Route(Row):
     success_if_existing: int | None = attrs.field(kw_only=True, default=None)
     response: Any = attrs.field(kw_only=True)
     has_etag: bool = attrs.field(kw_only=True, default=False)
+    has_csv: bool = attrs.field(kw_only=True, default=False)
     operation: str | None = attrs.field(kw_only=True, default=None)
     body_may_be_empty: bool = attrs.field(init=False)
 

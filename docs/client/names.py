@@ -73,6 +73,11 @@ RESOURCES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "createRefund": "refund",
             "listRefunds": "list_refunds",
         },
+        "reports": {
+            "readBalanceReport": "list_balances",
+            "readTransactionReport": "list_transactions",
+            "readPayoutReport": "list_payouts",
+        },
         "sessions": {
             "readSession": "read",
             "flagDispute": "flag_dispute",

@@ -11,9 +11,9 @@ from docs.client.names import RESOURCES, VARIANTS
 from docs.client.schemas import Types, docstring, python_name, quoted
 from payments_core_http.openapi.conventions import Schema, resolved
 
-_SENT_BY_THE_CLIENT = frozenset({"Service-Version", "Idempotency-Key", "If-None-Match"})
-"""Headers that are not arguments: the first two are the connection's, and no response is
-kept for the third to name."""
+_SENT_BY_THE_CLIENT = frozenset({"Service-Version", "Idempotency-Key", "If-None-Match", "format"})
+"""Parameters that are not arguments: the first two are the connection's, no response is kept for
+the third to name, and the client reads JSON alone."""
 _CREDENTIALS = {
     "appSecret": "app_secret",
     "appSecretAsBearer": "app_secret_as_bearer",

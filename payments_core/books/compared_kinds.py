@@ -43,6 +43,9 @@ class Comparison(Protocol[Case]):
     def owner_of(self, entry: Any) -> str:
         """The id of the resource that an entry belongs to."""
 
+    def asset_of(self, owner: Any) -> Asset:
+        """The asset of a resource's entries."""
+
     def id_of(self, case: Case) -> str:
         """The id of the resource."""
 
@@ -72,6 +75,9 @@ class PaymentComparison:
 
     def owner_of(self, entry: JournalEntry) -> str:
         return entry.payment_id
+
+    def asset_of(self, owner: Payment) -> Asset:
+        return owner.asset
 
     def id_of(self, case: PaymentCase) -> str:
         return case.payment.id
@@ -157,6 +163,9 @@ class TransactionComparison:
 
     def owner_of(self, entry: FundingEntry) -> str:
         return entry.transaction_id
+
+    def asset_of(self, owner: BankTransaction) -> Asset:
+        return owner.destination.asset
 
     def id_of(self, case: TransactionCase) -> str:
         return case.transaction.id

@@ -12,6 +12,7 @@ from typing import Any
 from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
 from payments_core.books.compared_kinds import Comparison, PaymentComparison, TransactionComparison
+from payments_core.books.day_check import DayTotals
 from payments_core.books.differences import Difference
 from payments_core.books.pages import iter_forward, iter_newest
 from payments_core.books.period import Period
@@ -55,10 +56,19 @@ class BookComparison:
         Raises ChainUnavailable, BankUnavailable, StorageUnavailable, UnreadableDocument.
         """
         report = progress or (lambda what, count: None)
+        for found in self._compare_all(partition, period, tally, report):
+            tally.differences[found.kind] += 1
+            yield found
+
+    def _compare_all(
+        self, partition: str, period: Period, tally: Tally, report: Progress
+    ) -> Iterator[Difference]:
+        totals = DayTotals()
         for comparison in self._comparisons:
-            for found in self._compare_kind(comparison, partition, period, tally, report):
-                tally.differences[found.kind] += 1
-                yield found
+            yield from self._compare_kind(comparison, partition, period, tally, totals, report)
+        yield from self._storage.read(
+            partition, lambda snapshot: tuple(totals.check(snapshot, period))
+        )
 
     def _compare_kind(
         self,
@@ -66,6 +76,7 @@ class BookComparison:
         partition: str,
         period: Period,
         tally: Tally,
+        totals: DayTotals,
         report: Progress,
     ) -> Iterator[Difference]:
         name = comparison.counted_as
@@ -76,7 +87,7 @@ class BookComparison:
         for entries in iter_forward(
             self._storage, partition, comparison.entry, period, ENTRIES_PAGE
         ):
-            older = self._find_older(comparison, partition, period, entries)
+            older = self._find_older(comparison, partition, period, entries, totals)
             for first in range(0, len(older), PAGE):
                 yield from self._check(comparison, partition, older[first : first + PAGE], tally)
             tally.entries += len(entries)
@@ -88,12 +99,19 @@ class BookComparison:
         partition: str,
         period: Period,
         entries: Sequence[Any],
+        totals: DayTotals,
     ) -> list[str]:
-        """The resources of entries that began before the period, each at its first entry in it."""
+        """The resources of entries that began before the period, each at its first entry in it.
+
+        The entries are added up by days on the way.
+        """
         ids = sorted({comparison.owner_of(entry) for entry in entries})
         owners = self._storage.read(
             partition, lambda snapshot: snapshot.get_many(comparison.record, ids)
         )
+        for entry in entries:
+            owner = owners[comparison.owner_of(entry)]
+            totals.post(entry.created_at_ms, comparison.asset_of(owner), entry.postings)
         old = [id for id, one in owners.items() if one.created_at_ms < period.since]
         if not old:
             return []

@@ -7,14 +7,13 @@ the file is written, so the service answers as usual meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import date, timedelta
 
 from payments_core.books.balances import Balances
+from payments_core.books.closed_days import find_closed_before
 from payments_core.books.movements import Movement, iter_movements
-from payments_core.books.period import Period
+from payments_core.books.period import EPOCH, Period
 from payments_core.storage.port import Storage
-
-EPOCH = date(1970, 1, 1)
 
 Progress = Callable[[str, int], None]
 """Called with what is being read, and how much of it was."""
@@ -25,12 +24,20 @@ _EVERY = 1_000
 def add_up_opening(
     storage: Storage, partition: str, period: Period, progress: Progress
 ) -> Balances:
-    """What each account had when the period began: the sum of all movements before it."""
-    balances = Balances()
-    for one in _count(
-        iter_movements(storage, partition, Period(EPOCH, period.first)), "earlier", progress
-    ):
-        balances.post(one.asset, one.postings)
+    """What each account had when the period began.
+
+    It is that of the last closed day before, with the movements since; without closed days, as
+    before the first worker runs, all earlier movements are added up.
+    """
+    closed = storage.read(partition, lambda snapshot: find_closed_before(snapshot, period.first))
+    balances, begin = Balances(), EPOCH
+    if closed is not None:
+        balances = closed.balances.carry()
+        begin = date.fromisoformat(closed.day) + timedelta(days=1)
+    if begin < period.first:
+        earlier = iter_movements(storage, partition, Period(begin, period.first))
+        for one in _count(earlier, "earlier movements", progress):
+            balances.post(one.asset, one.postings)
     return balances
 
 

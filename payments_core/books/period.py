@@ -14,6 +14,9 @@ CLOSES_AFTER_MS = 10 * MINUTE
 """How long after its end a day is closed: an entry has the time at which its commit began, so it
 may be stored a little later. Everything that is booked after that is in a later day."""
 
+EPOCH = date(1970, 1, 1)
+"""Before every movement."""
+
 MAX_DAYS = 3_700
 """The maximum length of a period: about ten years."""
 

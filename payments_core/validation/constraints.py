@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Any, Final
 
 import msgspec
@@ -107,5 +108,13 @@ def _check_moment(value: Any) -> str | None:
     return None
 
 
-FORMATS: Final[Mapping[str, Check]] = {"date-time": _check_moment}
+def _check_day(value: Any) -> str | None:
+    try:
+        is_plain = date.fromisoformat(value).isoformat() == value  # other forms of ISO 8601 too
+    except ValueError:
+        is_plain = False
+    return None if is_plain else "must be a day of the calendar such as 2026-11-01"
+
+
+FORMATS: Final[Mapping[str, Check]] = {"date-time": _check_moment, "date": _check_day}
 """The rules of named formats, by their names in JSON Schema."""

@@ -126,6 +126,14 @@ class AsyncPayments(AsyncResource):
     list_refunds: Final = listing(operations.payments_list_refunds)
 
 
+class AsyncReports(AsyncResource):
+    """Operations on reports."""
+
+    list_balances: Final = listing(operations.reports_list_balances)
+    list_transactions: Final = listing(operations.reports_list_transactions)
+    list_payouts: Final = listing(operations.reports_list_payouts)
+
+
 class AsyncSessions(AsyncResource):
     """Operations on sessions."""
 
@@ -297,6 +305,7 @@ class AsyncPartnerResources:
     mandates: AsyncMandates
     deposits: AsyncDeposits
     payments: AsyncPayments
+    reports: AsyncReports
     sessions: AsyncSessions
     webhooks: AsyncWebhooks
     events: AsyncEvents
@@ -319,6 +328,7 @@ class AsyncPartnerResources:
         self.mandates = AsyncMandates(connection)
         self.deposits = AsyncDeposits(connection)
         self.payments = AsyncPayments(connection)
+        self.reports = AsyncReports(connection)
         self.sessions = AsyncSessions(connection)
         self.webhooks = AsyncWebhooks(connection)
         self.events = AsyncEvents(connection)

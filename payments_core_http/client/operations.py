@@ -42,6 +42,7 @@ from payments_core_http.client.responses import (
     Advanced,
     ArmedFailure,
     AuditEntry,
+    BalanceRow,
     Balances,
     BankAccount,
     BankAccountRequirements,
@@ -92,6 +93,7 @@ from payments_core_http.client.responses import (
     Payment,
     PaymentOption,
     PaymentSettings,
+    PayoutRow,
     Policy,
     PreferencesResponse,
     PublicPayment,
@@ -114,6 +116,7 @@ from payments_core_http.client.responses import (
     SupportedChainsResponse,
     TestedEndpoint,
     TransactionResponse,
+    TransactionRow,
     TransactionsResponse,
     Transferred,
     TransferStateResponse,
@@ -1453,6 +1456,66 @@ def payments_list_refunds(
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
         query={"cursor": cursor, "limit": limit},
+    )
+
+
+def reports_list_balances(
+    *, to: str, from_: str, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[BalanceRow], BalanceRow]:
+    """Read the balance of each account of the journal on each day of a period. Needs
+    `v2:payments`. The period is the days `from` to before `to`, in UTC. They must be
+    closed, which a day is ten minutes after its end; then the report never changes.
+
+    `to`: a day such as 2026-11-01.
+    `from_`: a day such as 2026-11-01.
+    """
+    return PageCall(
+        operation="readBalanceReport",
+        method="GET",
+        path="/v2/reports/balance",
+        response=Page[BalanceRow],
+        credential="app_secret",
+        query={"to": to, "from": from_, "cursor": cursor, "limit": limit},
+    )
+
+
+def reports_list_transactions(
+    *, to: str, from_: str, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[TransactionRow], TransactionRow]:
+    """List every movement of a period, oldest first. Needs `v2:payments`. The period is the
+    days `from` to before `to`, in UTC. They must be closed, which a day is ten minutes
+    after its end; then the report never changes.
+
+    `to`: a day such as 2026-11-01.
+    `from_`: a day such as 2026-11-01.
+    """
+    return PageCall(
+        operation="readTransactionReport",
+        method="GET",
+        path="/v2/reports/transactions",
+        response=Page[TransactionRow],
+        credential="app_secret",
+        query={"to": to, "from": from_, "cursor": cursor, "limit": limit},
+    )
+
+
+def reports_list_payouts(
+    *, to: str, from_: str, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[PayoutRow], PayoutRow]:
+    """List the payouts whose Payments were created in a period, newest first. Needs
+    `v2:payments`. The period is the days `from` to before `to`, in UTC. They must be
+    closed, which a day is ten minutes after its end; then the report never changes.
+
+    `to`: a day such as 2026-11-01.
+    `from_`: a day such as 2026-11-01.
+    """
+    return PageCall(
+        operation="readPayoutReport",
+        method="GET",
+        path="/v2/reports/payouts",
+        response=Page[PayoutRow],
+        credential="app_secret",
+        query={"to": to, "from": from_, "cursor": cursor, "limit": limit},
     )
 
 

@@ -121,6 +121,14 @@ class Payments(Resource):
     list_refunds: Final = listing(operations.payments_list_refunds)
 
 
+class Reports(Resource):
+    """Operations on reports."""
+
+    list_balances: Final = listing(operations.reports_list_balances)
+    list_transactions: Final = listing(operations.reports_list_transactions)
+    list_payouts: Final = listing(operations.reports_list_payouts)
+
+
 class Sessions(Resource):
     """Operations on sessions."""
 
@@ -292,6 +300,7 @@ class PartnerResources:
     mandates: Mandates
     deposits: Deposits
     payments: Payments
+    reports: Reports
     sessions: Sessions
     webhooks: Webhooks
     events: Events
@@ -314,6 +323,7 @@ class PartnerResources:
         self.mandates = Mandates(connection)
         self.deposits = Deposits(connection)
         self.payments = Payments(connection)
+        self.reports = Reports(connection)
         self.sessions = Sessions(connection)
         self.webhooks = Webhooks(connection)
         self.events = Events(connection)

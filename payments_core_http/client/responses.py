@@ -1744,6 +1744,133 @@ class CreatedRefund(Response, frozen=True, kw_only=True):
     """All refunds that the request made, this one first."""
 
 
+class BalanceRow(Response, frozen=True, kw_only=True):
+    """What an account of the journal had on a day, of one asset. The opening balance with
+    what was gained, and without what was lost, is the closing balance, and that opens the
+    next day.
+    """
+
+    date: str
+    """The day in UTC."""
+    account: str
+    """The account of the journal: `payer` and `sender` are the world outside, `escrow` and
+`excess` what is held, `recipient` what was passed on, `fees` your fees, `offramp` and
+`bank` the way of payouts and of bank transfers.
+"""
+    chain_id: int
+    """The number of the chain, such as 8453 for Base."""
+    asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
+    token_address: str
+    """The address of the asset's contract on the chain."""
+    decimals: int
+    """How many decimal places the asset has."""
+    opening_atomic: str
+    """The balance at the beginning of the day, in the smallest unit."""
+    gained_atomic: str
+    """The sum of what the account gained, in the smallest unit."""
+    lost_atomic: str
+    """The sum of what the account lost, in the smallest unit."""
+    closing_atomic: str
+    """The balance at the end of the day, in the smallest unit."""
+    opening: str
+    """The balance at the beginning of the day, as a decimal string."""
+    closing: str
+    """The balance at the end of the day, as a decimal string."""
+
+
+class TransactionRow(Response, frozen=True, kw_only=True):
+    """One movement of money in the journal: of a Payment, or of a bank transfer to an on-
+    ramp.
+    """
+
+    id: str
+    """The resource's id; ids are opaque and never change."""
+    date: str
+    """The day in UTC on which it was booked: when what moved the money was final."""
+    created_at: datetime
+    """When it was created."""
+    cause: str
+    """What moved the money."""
+    subject: str
+    """The id of the receipt, transfer, refund, payout or bank transfer that moved the money."""
+    payment_id: str | None
+    """The Payment's id."""
+    bank_transaction_id: str | None
+    """The bank transfer that it belongs to; null unless it is of an on-ramp."""
+    account_id: str | None
+    """The account's id."""
+    external_user_id: str | None
+    """Your own id of the account's user."""
+    reference: str | None
+    """Your own id or text for it."""
+    chain_id: int
+    """The number of the chain, such as 8453 for Base."""
+    asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
+    token_address: str
+    """The address of the asset's contract on the chain."""
+    decimals: int
+    """How many decimal places the asset has."""
+    amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
+    amount: str
+    """How much moved, as a decimal string."""
+    postings: dict[str, str]
+    """The change of each account, in the smallest unit; negative for a debit. They add up to
+zero.
+"""
+    transaction_hash: str | None
+    """The hash of the transaction on the chain; null until there is one."""
+
+
+class PayoutRow(Response, frozen=True, kw_only=True):
+    """A payout to a bank account, as it is now: it may settle and come back later."""
+
+    payment_id: str
+    """The Payment's id."""
+    date: str
+    """The day in UTC on which its Payment was created."""
+    account_id: str | None
+    """The account's id."""
+    external_user_id: str | None
+    """Your own id of the account's user."""
+    reference: str | None
+    """Your own id or text for it."""
+    chain_id: int
+    """The number of the chain, such as 8453 for Base."""
+    asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
+    amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
+    amount: str
+    """How much the bank pays, as a decimal string."""
+    currency: str
+    """The currency that the bank pays."""
+    rail: Known[Literal["ach", "wire"]]
+    """The kind of bank transfer."""
+    status: Known[Literal["cancelled", "created", "failed", "returned", "settled", "submitted"]]
+    """Its state."""
+    attempt: int
+    """The number of this payout of the Payment; each retry is a new payout."""
+    bank_account_id: str
+    """The bank account that is paid."""
+    bank_reference: str | None
+    """The bank's own id of the payment; null until it has one."""
+    return_code: str | None
+    """The bank's code for the return, for example R01; null unless it was returned."""
+    created_at: datetime
+    """When it was created."""
+    submitted_at: datetime | None
+    """When the bank was asked to pay; null until then."""
+    settles_on: str | None
+    """The settlement date; an expected date until the payout has settled."""
+    settled_at: datetime | None
+    """When it settled; null until then."""
+    returned_at: datetime | None
+    """When the bank returned the payout; null unless it was returned."""
+
+
 class Dispute(Response, frozen=True, kw_only=True):
     """A dispute; the fields of its resolution are null until then."""
 

@@ -42,6 +42,9 @@ ENDPOINT, DELIVERY = "webhookEndpointId", "deliveryId"
 _TIMES = frozenset({"at", "now", "realNow", "since"})
 _TIME_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"
 _ATOMIC_PATTERN = "^[0-9]{1,78}$"
+_SIGNED_PATTERN = "^-?[0-9]{1,78}$"
+_SIGNED = frozenset({"openingAtomic", "closingAtomic"})
+"""Amounts that may be below zero: balances of the journal."""
 _ALIASES: Mapping[str, str] = {"endpointId": ENDPOINT}
 """What `id` is called elsewhere, if a class has a shorter name."""
 
@@ -52,6 +55,8 @@ def rules_of(name: str, owner: str = "") -> Schema:
     """What a text under this name is, as keywords of a schema; `owner` is the object's class."""
     if name.endswith("At") or name in _TIMES:
         return {"format": "date-time", "pattern": _TIME_PATTERN}
+    if name in _SIGNED:
+        return {"pattern": _SIGNED_PATTERN}
     if name.endswith("Atomic"):
         return {"pattern": _ATOMIC_PATTERN}
     if name.endswith("Url"):

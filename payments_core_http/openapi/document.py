@@ -201,6 +201,9 @@ RESPONSE_HEADERS: Schema = {
     "Idempotent-Replayed": _header_component(
         "Present if the response is that of an earlier request.", "string", const="true"
     ),
+    "Link": _header_component(
+        'With CSV: the next page, if there is one, with `rel="next"`.', "string"
+    ),
     "RateLimit-Limit": _header_component(
         "The quota of the policy with the fewest requests left, if limits are enforced.", "integer"
     ),

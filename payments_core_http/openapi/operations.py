@@ -102,11 +102,14 @@ class Operations:
             names.append("Idempotent-Replayed")
         names += ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"]
         names += ["ETag"] * route.has_etag
-        response = {
+        response: Schema = {
             "description": _describe_response(route.response),
             "headers": {name: {"$ref": HEADERS + name} for name in names},
             "content": {"application/json": {"schema": schema}},
         }
+        if route.has_csv:
+            response["content"]["text/csv"] = {"schema": {"type": "string"}}
+            response["headers"]["Link"] = {"$ref": HEADERS + "Link"}
         found = {str(route.success): response}
         if route.success_if_existing:
             found = {str(route.success_if_existing): dict(response), **found}

@@ -17,6 +17,7 @@ from payments_core_http.v2.payment_settings.routes import PAYMENT_SETTINGS
 from payments_core_http.v2.payments.routes import PAYMENTS
 from payments_core_http.v2.public.routes import CHECKOUT
 from payments_core_http.v2.public_creation import PUBLIC_CREATION
+from payments_core_http.v2.reports.routes import REPORTS
 from payments_core_http.v2.requests.routes import REQUESTS
 from payments_core_http.v2.sandbox.routes import SANDBOX
 from payments_core_http.v2.vaults.routes import VAULTS
@@ -27,6 +28,6 @@ from payments_core_http.v2.webhooks.routes import CONSOLE
 ROUTES: tuple[Route, ...] = (
     *PARTNERS, *PAYMENT_SETTINGS, *CLIENT_SESSIONS, *ACCOUNTS, *WALLETS, *VERIFICATIONS,
     *BANK_ACCOUNTS, *ONRAMPS, *VAULTS, *DEPOSITS, *PAYMENTS, *SESSIONS, *OWN, *PAYER,
-    *PUBLIC_CREATION, *CHECKOUT, *CONSOLE, *REQUESTS, *AUDIT,
+    *PUBLIC_CREATION, *CHECKOUT, *CONSOLE, *REQUESTS, *AUDIT, *REPORTS,
     *SANDBOX,
 )  # fmt: skip

@@ -43,8 +43,8 @@ class OpenApiChecker:
     ) -> None:
         """Fail where the document does not describe this answer, or this request that was taken."""
         method, path = environ["REQUEST_METHOD"], self._path(environ["PATH_INFO"])
-        is_json = headers.get("content-type", "application/json") == "application/json"
-        answered = json.loads(body) if body and is_json else None
+        media = headers.get("content-type", "application/json").partition(";")[0]
+        answered = json.loads(body) if body and media == "application/json" else None
         operation = self.document["paths"].get(path, {}).get(method.lower())
         if operation is None or method == "HEAD":
             self._check_unrouted(environ["PATH_INFO"], status, answered)
@@ -65,7 +65,9 @@ class OpenApiChecker:
         if "content" not in described:
             assert not body, where
             return
-        self._validate(f"{pointer}/content/application~1json/schema", answered, where)
+        assert media in described["content"], f"{where} is {media}"
+        shown = answered if media == "application/json" else body.decode()
+        self._validate(f"{pointer}/content/{escaped(media)}/schema", shown, where)
         if status < 300 and method != "GET":  # whose body nobody reads
             self._check_request(operation, f"/paths/{escaped(path)}/{method.lower()}", sent)
 

@@ -1,0 +1,1 @@
+"""The routes of reports: rows, queries, handlers, views."""
