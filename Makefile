@@ -308,6 +308,7 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters, 
 	@$(PY) -m benchmarks.pipeline $(ARGS)
 	@$(PY) -m benchmarks.sqlite_group_commit
 	@$(PY) -m benchmarks.serve_postgres
+	@$(PY) -m benchmarks.audit
 	@$(PY) -m benchmarks.costs
 	@$(PY) -m benchmarks.servers
 	@$(PY) -m benchmarks.servers_hostile

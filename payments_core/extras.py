@@ -13,6 +13,7 @@ EXTRA_OF: Mapping[str, str] = {
     "jinja2": "server",
     "segno": "server",
     "babel": "server",
+    "pyotp": "server",
     "prometheus_client": "server",
     "psycopg": "postgres",
     "psycopg_binary": "postgres",

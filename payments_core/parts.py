@@ -64,6 +64,7 @@ from payments_core.tenants.operations import Tenants
 from payments_core.tenants.operator_sessions import OperatorSessions
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.request_log import RequestLog
+from payments_core.tenants.second_factors import SecondFactors
 from payments_core.waiting import Waits
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
@@ -117,7 +118,9 @@ class Parts:
         """Partners, their apps and environments, and their keys."""
         self.operators: Final = Operators(ports)
         """The people who may log in to an environment's dashboard."""
-        self.operator_sessions: Final = OperatorSessions(ports, self.operators)
+        self.second_factors: Final = SecondFactors(ports, self.operators, settings.service_name)
+        """The second factors of operators."""
+        self.operator_sessions: Final = OperatorSessions(ports, self.operators, self.second_factors)
         """The log-ins of operators."""
         self.audit_trail: Final = AuditTrail(ports)
         """Who changed what."""

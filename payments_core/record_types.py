@@ -92,6 +92,7 @@ from payments_core.tenants.record import (
     SessionExchange,
 )
 from payments_core.tenants.request_log import RequestLogPage
+from payments_core.tenants.second_factor import SecondFactor
 from payments_core.webhooks.delivered import DeliveredEvents
 from payments_core.webhooks.record import Delivery, Endpoint
 
@@ -117,6 +118,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     ClientSession,
     SessionExchange,
     OperatorSession,
+    SecondFactor,
     RequestLogPage,
     Account,
     Wallet,

@@ -20,7 +20,7 @@ def __getattr__(name: str) -> Any:
 
     with naming_extra("payments_core_http.create_app"):
         # These are imported only for the first page; a payer should not be the one to find out.
-        require_packages("payments_core_http.create_app", "jinja2", "segno", "babel")
+        require_packages("payments_core_http.create_app", "jinja2", "segno", "babel", "pyotp")
         from payments_core_http import app
 
     return getattr(app, name)

@@ -77,7 +77,8 @@ class Trace:
 
     Without an `operation` it is the service's own work, named by an event of SERVICE_EVENTS.
     `ids` are those that the call names, that of the object first. `environment_id` is for commits
-    of the directory, whose entries belong to an environment.
+    of the directory, whose entries belong to an environment. A refusal changes nothing, and has an
+    entry all the same; `entry_id` is for one that is written once.
     """
 
     actor: Actor
@@ -86,6 +87,7 @@ class Trace:
     source: CallSource = NO_SOURCE
     environment_id: str | None = None
     outcome: Outcome = "succeeded"
+    entry_id: str | None = None
 
 
 SYSTEM_TRACE = Trace(SYSTEM)
@@ -100,11 +102,13 @@ _ACTIONS = {
 
 
 def _from_console_action(document: dict[str, Any]) -> dict[str, Any]:
-    """An entry of a row that had no actor."""
-    kept = {name: value for name, value in document.items() if name not in ("subject", "action")}
+    """An entry of a row that had no actor, in any schema: the first named the time `created_at`."""
     action = document["action"]
     return {
-        **kept,
+        "id": document["id"],
+        "version": document["version"],
+        "schema": 1,
+        "created_at_ms": document.get("created_at_ms", document.get("created_at")),
         "actor_type": "unknown",
         "operation": _ACTIONS.get(action, f"webhooks.{action}"),
         "object_id": document["subject"],

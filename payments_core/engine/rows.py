@@ -99,7 +99,7 @@ def build_audit_entries(
         return ()
     if trace.operation is not None:
         changed = (decision.inserts, decision.replaces, decision.deletes, decision.events)
-        if not any(changed) and not decision.jobs:
+        if not any(changed) and not decision.jobs and trace.outcome == "succeeded":
             return ()
         operation = trace.operation
         named = [*trace.ids, *(record.id for record in decision.inserts[:1])]
@@ -112,7 +112,7 @@ def build_audit_entries(
         named = [str(payload[field]) for field in _NAMED_IN_EVENTS if field in payload]
     ids = [id for id in dict.fromkeys(named) if _PUBLIC_ID.fullmatch(id)]
     entry = AuditEntry(
-        id=id_sequence.issue("audit"),
+        id=trace.entry_id or id_sequence.issue("audit"),
         environment_id=trace.environment_id,
         created_at_ms=now,
         actor_type=trace.actor.type,

@@ -36,6 +36,7 @@ from payments_core.storage.port import LocatedRecord, Transaction
 from payments_core.storage.records import R
 from payments_core.tenants.authorization import key_is_live
 from payments_core.tenants.record import CredentialIndexEntry, Environment, KeyUse
+from payments_core.tenants.second_factor import SECOND_FACTOR_SEAL, SecondFactor
 from payments_core.webhooks.dispatch.attempt import SECRET_PURPOSE
 from payments_core.webhooks.record import Endpoint
 
@@ -85,6 +86,12 @@ SEALED_FIELDS: tuple[SealedField[Any], ...] = (
         lambda onramp, texts: evolve(
             onramp, instructions=evolve(onramp.instructions, sealed_number=texts[0])
         ),
+    ),
+    SealedField(
+        SecondFactor,
+        SECOND_FACTOR_SEAL,
+        lambda factor: (factor.sealed_secret,),
+        lambda factor, texts: evolve(factor, sealed_secret=texts[0]),
     ),
     SealedField(
         StoredResponse,

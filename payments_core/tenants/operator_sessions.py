@@ -7,6 +7,7 @@ one environment cannot even name another.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
@@ -15,16 +16,21 @@ import attrs
 from payments_core.brief_repr import brief_repr
 from payments_core.clock import HOUR, MINUTE, Instant, is_ahead
 from payments_core.credentials.tokens import OPERATOR_PREFIX, Claims, TokenInvalid
+from payments_core.engine.audit import NO_SOURCE, Actor, CallSource, Trace
 from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import Unauthorized, Unavailable
+from payments_core.errors import ResourceConflict, Unauthorized, Unavailable
 from payments_core.evolve import evolve
-from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.port import DIRECTORY, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import Environment, Operator, OperatorSession
+from payments_core.tenants.second_factors import SecondFactors
 from payments_core.validation.fields import Credential
+
+LOG_IN, LOG_OUT = "dashboard.log_in", "dashboard.log_out"
+"""The operations of the audit trail."""
 
 IDLE_MS = 30 * MINUTE
 """A session ends after this time without use."""
@@ -59,12 +65,13 @@ class OperatorSessions:
     'ann'
     """
 
-    def __init__(self, ports: Ports, operators: Operators) -> None:
+    def __init__(self, ports: Ports, operators: Operators, second_factors: SecondFactors) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
         self._tokens = ports.tokens
         self._operators = operators
+        self._second_factors = second_factors
 
     def begin(
         self,
@@ -72,14 +79,23 @@ class OperatorSessions:
         password: Credential,
         *,
         mode: str,
+        code: Credential = "",
         replaced: Credential | None = None,
+        source: CallSource = NO_SOURCE,
     ) -> BegunSession:
         """A new session of the operator with this name and password.
 
-        `replaced` is the browser's previous token, whose session ends. Ended sessions
-        are removed with it. Raises Unauthorized, Unavailable.
+        `code` is one of the operator's second factor, and is ignored without a factor. `replaced`
+        is the browser's previous token, whose session ends. Ended sessions are removed with it. A
+        refused attempt from `source` leaves an entry in the audit trail, one for each minute, and
+        the error is the same whatever was wrong. Raises Unauthorized, Unavailable.
         """
-        operator = self._operators.verify(username, password, mode=mode)
+        try:
+            operator = self._operators.verify(username, password, mode=mode)
+            confirmed_at_ms = self._second_factors.prove(operator, code)
+        except Unauthorized:
+            self._record_refusal(username, mode, source)
+            raise
         partition = operator.environment_id
         before = self._find_session_id(replaced, partition)
         known = self._storage.read(partition, _find_sessions)
@@ -92,6 +108,7 @@ class OperatorSessions:
             environment = lock_shared(tx, Environment, partition)
             if environment is None or environment.mode != mode:
                 raise Unauthorized()
+            self._second_factors.require_confirmed_at(tx, operator, confirmed_at_ms)
             session = OperatorSession(
                 id=id_sequence.issue("operator_session"),
                 operator_id=operator.id,
@@ -107,7 +124,8 @@ class OperatorSessions:
                 BegunSession(session, token), inserts=(session,), deletes=_lock_all(tx, gone)
             )
 
-        begun = self._committer.commit(WorkerAuthority(partition, mode), decide)
+        trace = Trace(Actor("operator", operator.username), LOG_IN, (), source)
+        begun = self._committer.commit(WorkerAuthority(partition, mode, trace), decide)
         self._end_excess(WorkerAuthority(partition, mode), begun.session.id)
         return begun
 
@@ -143,7 +161,36 @@ class OperatorSessions:
             stored = tx.get(OperatorSession, session.id, for_update=True)
             return Decision(None, deletes=() if stored is None else (stored,))
 
-        self._committer.commit(WorkerAuthority(authority.partition, authority.mode), decide)
+        trace = Trace(authority.actor, LOG_OUT, (), authority.source)
+        self._committer.commit(WorkerAuthority(authority.partition, authority.mode, trace), decide)
+
+    def _record_refusal(self, username: str, mode: str, source: CallSource) -> None:
+        """Write a refused attempt into the directory, whoever's the name is: an attempt with a name
+        that nobody has takes as long. Such a name is not stored, since it may be a password.
+
+        The attempts of one minute from one address are one entry, so that guesses cannot fill the
+        storage.
+        """
+        operator = self._operators.find_by_name(username, mode=mode)
+        owner = None if operator is None else operator.environment_id
+        minute = self._clock.real_now() // MINUTE
+        told = hashlib.sha256(f"{owner}\n{source.address}\n{minute}".encode()).hexdigest()[:24]
+        trace = Trace(
+            Actor("operator", None if operator is None else operator.username),
+            LOG_IN,
+            (),
+            source,
+            environment_id=owner,
+            outcome="refused",
+            entry_id=f"audit_{told}",
+        )
+        with suppress(ResourceConflict):
+            self._committer.commit(
+                WorkerAuthority(DIRECTORY, mode, trace),
+                lambda tx, id_sequence: Decision(
+                    None, refusals={"id": ResourceConflict("It is recorded.")}
+                ),
+            )
 
     def _end_excess(self, authority: WorkerAuthority, newest_id: str) -> None:
         """End the oldest sessions beyond the maximum.

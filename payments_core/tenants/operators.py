@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import attrs
 
 from payments_core.brief_repr import brief_repr
+from payments_core.engine.audit import Trace
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -39,7 +40,6 @@ MAX_VERIFICATIONS = 2
 """The maximum number of passwords hashed at the same time: each needs the memory of a hash."""
 
 _USERNAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{1,62}[a-z0-9]")
-_AUTHORITY = WorkerAuthority(DIRECTORY, "directory")
 
 
 @attrs.frozen
@@ -81,6 +81,7 @@ class Operators:
         self._committer = ports.committer
         self._clock = ports.clock
         self._entropy = ports.entropy
+        self._host = ports.host
         self._cost = cost or HashCost()
         self._nobodys_hash: str | None = None
         self._verifying = threading.BoundedSemaphore(MAX_VERIFICATIONS)
@@ -111,7 +112,7 @@ class Operators:
             created_at_ms=now,
         )
         self._committer.commit(
-            _AUTHORITY,
+            self._acting("operators.create", environment_id),
             lambda tx, id_sequence: Decision(
                 None,
                 inserts=(operator,),
@@ -144,27 +145,29 @@ class Operators:
 
     def reset_password(self, username: str, *, mode: str) -> NewPassword:
         """Replace the password; the previous one is no longer valid. Raises NotFound."""
+        known = self._require_operator(username, mode)
         password = self._new_password()
         hashed, now = self._hash(password), self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Operator]:
-            known = _lock_operator(tx, username, mode)
-            changed = evolve(known, password_hash=hashed, password_set_at_ms=now)
+            stored = tx.get(Operator, known.id, for_update=True)
+            if stored is None or stored.environment_id != known.environment_id:
+                raise NotFound("operator")
+            changed = evolve(stored, password_hash=hashed, password_set_at_ms=now)
             return Decision(changed, replaces=(changed,))
 
-        return NewPassword(self._committer.commit(_AUTHORITY, decide), password)
+        acting = self._acting("operators.reset", known.environment_id)
+        return NewPassword(self._committer.commit(acting, decide), password)
 
     def remove(self, username: str, *, mode: str) -> Operator:
         """Delete an operator, and return the deleted record. Raises NotFound."""
-        known = self._find_operator(username, mode)
-        if known is None:
-            raise NotFound("operator")
+        known = self._require_operator(username, mode)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             stored = tx.get(Operator, known.id, for_update=True)
             return Decision(None, deletes=() if stored is None else (stored,))
 
-        self._committer.commit(_AUTHORITY, decide)
+        self._committer.commit(self._acting("operators.remove", known.environment_id), decide)
         return known
 
     def verify(self, username: Credential, password: Credential, *, mode: str) -> Operator:
@@ -187,15 +190,27 @@ class Operators:
     def _verify(self, username: str, password: str, mode: str) -> Operator:
         nobodys = self._decoy_hash()
         fits = 0 < len(password) <= MAX_PASSWORD_CHARACTERS
-        operator = self._find_operator(username, mode) if _USERNAME.fullmatch(username) else None
+        operator = self.find_by_name(username, mode=mode)
         stored = operator.password_hash if operator and fits else nobodys
         right = _password_matches(stored, password if fits else "-")
         if operator is None or not right or not fits:
             raise Unauthorized()
         return operator
 
-    def _find_operator(self, username: str, mode: str) -> Operator | None:
-        return self.find(operator_id(mode, username))
+    def find_by_name(self, username: Credential, *, mode: str) -> Operator | None:
+        """The operator of that name, or None."""
+        return self.find(operator_id(mode, username)) if _USERNAME.fullmatch(username) else None
+
+    def _require_operator(self, username: str, mode: str) -> Operator:
+        operator = self.find_by_name(username, mode=mode)
+        if operator is None:
+            raise NotFound("operator")
+        return operator
+
+    def _acting(self, operation: str, environment_id: str) -> WorkerAuthority:
+        """The authority of a change in the directory, whose audit entry is the environment's."""
+        trace = Trace(self._host, operation, (environment_id,), environment_id=environment_id)
+        return WorkerAuthority(DIRECTORY, "directory", trace)
 
     def _find_operator_of(self, environment_id: str) -> Operator | None:
         return next((one for one in self.list() if one.environment_id == environment_id), None)
@@ -233,10 +248,3 @@ def _password_matches(stored: str, password: str) -> bool:
         return bool(argon2id.verify(stored.encode(), password.encode("utf-8", "replace")))
     except InvalidkeyError:
         return False
-
-
-def _lock_operator(tx: Transaction, username: str, mode: str) -> Operator:
-    operator = tx.get(Operator, operator_id(mode, username), for_update=True)
-    if operator is None:
-        raise NotFound("operator")
-    return operator

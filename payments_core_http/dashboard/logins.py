@@ -53,7 +53,12 @@ def log_in(service: PaymentsService, call: PageCall) -> Response:
     username, wanted = read_username(fields), fields.get("next", "")
     try:
         begun = service.operator_sessions.begin(
-            username, fields.get("password", ""), mode=call.mode, replaced=call.cookies.session
+            username,
+            fields.get("password", ""),
+            mode=call.mode,
+            code=fields.get("code", ""),
+            replaced=call.cookies.session,
+            source=call.source,
         )
     except Unauthorized:
         return _render_login(service, call, wanted, username, is_wrong=True)

@@ -51,6 +51,8 @@ SECTIONS: Sequence[Section] = (
     Section("events", "Events", WEBHOOKS),
     Section("requests", "Requests", ANY),
     Section("keys", "Keys", ANY),
+    Section("audit", "Audit trail", ANY),
+    Section("security", "Security", ANY),
 )
 """Every section, in the order of the navigation."""
 

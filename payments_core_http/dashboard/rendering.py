@@ -52,7 +52,9 @@ PAGE_SIZE = 25
 _KEY_BYTES = 18
 _DONE_QUERY = "?done="
 _OWN_PATH = re.compile(r"/dashboard(?:/[A-Za-z0-9_-]+)*", re.ASCII)
-_PARENT = re.compile(r"(/dashboard/(?:payments|webhooks|events)/[A-Za-z0-9_-]+)/.+", re.ASCII)
+_PARENT = re.compile(
+    r"(/dashboard/(?:(?:payments|webhooks|events)/[A-Za-z0-9_-]+|security))/.+", re.ASCII
+)
 
 
 def render_page(

@@ -128,5 +128,16 @@ ROUTES: tuple[Row, ...] = (
     _page("GET", "/requests", "requests.list_requests", ANY, "List the API requests."),
     _page("GET", "/requests/{requestId}", "requests.show_request", ANY, "Show an API request."),
     _page("GET", "/keys", "keys.list_keys", ANY, "List the keys."),
+    _page("GET", "/audit", "audit.list_entries", ANY, "List who changed what."),
+    _page("GET", "/security", "security.show", ANY, "Show the second factor and the log-ins."),
+    _page(
+        "POST", "/security/begin", "security.begin", ANY, "Set up a second factor.",
+        has_key=False, policy="operator_login",
+    ),
+    _page("POST", "/security/confirm", "security.confirm", ANY, "Turn the second factor on."),
+    _page(
+        "POST", "/security/recovery-codes", "security.renew", ANY, "Make new recovery codes."
+    ),
+    _page("POST", "/security/turn-off", "security.turn_off", ANY, "Turn the second factor off."),
 )  # fmt: skip
 """The dashboard's pages are not part of the API, so the OpenAPI document does not have them."""

@@ -103,6 +103,17 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
     "live": StatusWords("good", "Active", "It gives access to the API."),
     "revoked": StatusWords("end", "Revoked", "It gives no access."),
     "over": StatusWords("end", "Expired", "It gives no access."),
+    # Who made a change
+    "key": StatusWords("end", "Key", "A program with a key of the API."),
+    "operator": StatusWords("end", "Operator", "Somebody at the dashboard."),
+    "client_session": StatusWords("end", "Client session", "A browser with an access token."),
+    "payer": StatusWords("end", "Payer", "Who has the client secret of a Payment."),
+    "public": StatusWords("end", "Visitor", "A visitor of a shop's page."),
+    "program": StatusWords("end", "Program", "The program that embeds the service."),
+    "command_line": StatusWords("end", "Command line", "A command of the service's operator."),
+    "provider": StatusWords("end", "Provider", "A provider decided it."),
+    "system": StatusWords("end", "The service", "The service did it by itself."),
+    "unknown": StatusWords("end", "Unknown", "It is older than the names of the audit trail."),
 }
 """The words of every state that a page shows."""
 
@@ -168,6 +179,7 @@ DONE: Mapping[str, str] = {
         "The decision is recorded. What was in review follows it at once, and what was stopped can "
         "be requested again if it is clear."
     ),
+    "second_factor_off": "The second factor is off. The password alone opens the dashboard.",
     "logout": "You are logged out.",
 }
 """The first sentence of a page after a form, by the name in its address."""

@@ -52,6 +52,7 @@ ENTRY_POINTS = {
     "client without its loops": ("anyio", "import payments_core_http.client"),
     "pages": ("jinja2", "from payments_core_http import create_app"),
     "codes of pages": ("segno", "from payments_core_http import create_app"),
+    "codes of operators": ("pyotp", "from payments_core_http import create_app"),
     "languages of pages": ("babel", "from payments_core_http import create_app"),
     "a command": (
         "falcon",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import getpass
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -136,6 +137,28 @@ def test_an_operator_gets_a_password_once(deployed: Deployed) -> None:
     deployed.admin("operators", "remove", "ada")
     assert deployed.admin("operators", "list") == []
     assert deployed.run("admin", "operators", "list") == "No results.\n"
+
+
+def test_a_second_operator_is_refused_with_the_name_of_the_first(deployed: Deployed) -> None:
+    shop(deployed)
+    deployed.admin("operators", "create", "shop", "ada")
+    refused = deployed.run("admin", "operators", "create", "shop", "bob", fails=True)
+    assert "The environment already has an operator, ada. Reset the password, or" in refused
+    assert "second factor was not found" in deployed.run(
+        "admin", "operators", "reset-second-factor", "ada", fails=True
+    )
+
+
+def test_the_audit_trail_names_who_ran_a_command(deployed: Deployed) -> None:
+    shop(deployed)
+    deployed.admin("operators", "create", "shop", "ada")
+    newest, *_ = deployed.admin("audit", "shop", "--limit", "1")
+    assert (newest["operation"], newest["actorType"]) == ("operators.create", "command_line")
+    assert newest["actorId"] == getpass.getuser()
+    assert deployed.admin("audit", "shop", "--operation", "payments.refund") == []
+    keys = deployed.admin("audit", "shop", "--operation", "keys.create", "--actor-type", "payer")
+    assert keys == []
+    assert "--after" in deployed.run("admin", "audit", "shop", "--after", "now", fails=True)
 
 
 def test_what_was_sealed_is_sealed_again_under_a_new_master_key(deployed: Deployed) -> None:

@@ -18,6 +18,7 @@ from payments_core.storage.maintenance import BATCH, PrimaryKey, scan_all
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import LocatedRecord, Storage
 from payments_core.storage.records import R
+from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.record import CredentialIndexEntry
 from payments_core.webhooks.dispatch.attempt import open_secrets
 from payments_core.webhooks.record import Endpoint
@@ -135,6 +136,23 @@ def test_one_link_has_one_row_whatever_key_found_it(sealed: Sealed) -> None:
     assert (after.record.payment_id, after.record.mode) == (
         before.record.payment_id, before.record.mode,
     )  # fmt: skip
+
+
+def test_a_second_factor_opens_under_the_new_key_alone(shop: Shop) -> None:
+    made = shop.service.operators.create(shop.environment_id, "ann")
+    begun = shop.service.operator_sessions.begin("ann", made.password, mode="sandbox")
+    authority = Authority(
+        requirement=Requirement("operator"),
+        environment=shop.environment,
+        operator=begun.session,
+        api_version=shop.environment.api_version,
+    )
+    shop.service.parts.second_factors.begin(authority, made.password)
+    before = shop.service.parts.second_factors.read(authority).enrolment
+    shop.start_again(NEW, OLD)
+    assert resealing(shop).run().changed == {"operator_second_factors": 1}
+    shop.start_again(NEW)
+    assert shop.service.parts.second_factors.read(authority).enrolment == before is not None
 
 
 def test_a_payment_without_a_link_and_one_made_since_are_left_alone(shop: Shop) -> None:

@@ -49,6 +49,14 @@ def reset(service: PaymentsService, mode: str, username: str) -> CommandResult:
     return {**_render_operator(made.operator), "password": made.password}
 
 
+@command.command(name="reset-second-factor")
+@click.argument("username")
+@with_service
+def reset_second_factor(service: PaymentsService, mode: str, username: str) -> CommandResult:
+    """Remove the second factor of a login whose app and recovery codes are lost."""
+    return _render_operator(service.parts.second_factors.reset(username, mode=mode))
+
+
 @command.command()
 @click.argument("username")
 @with_service

@@ -47,6 +47,8 @@ PAGES = (
     "requests",
     "request",
     "keys",
+    "audit",
+    "security",
 )
 """The names of all pages that a link leads to."""
 
@@ -105,6 +107,8 @@ class ServedDashboard:
             "requests": "/dashboard/requests",
             "request": f"/dashboard/requests/{self.request}",
             "keys": "/dashboard/keys",
+            "audit": "/dashboard/audit",
+            "security": "/dashboard/security",
         }
 
     def log_in(self, page: Page, password: str | None = None) -> None:

@@ -108,7 +108,7 @@ class TestEveryPage:
         visitor.wait_for_url("**/login?next=%2Fdashboard%2Fkeys")
         require_accessible(visitor, *WIDTHS)
         dashboard.log_in(visitor, "wrong")
-        assert visitor.inner_text("[role=alert]") == "The name or the password is wrong."
+        assert visitor.inner_text("[role=alert]") == "The name, the password or the code is wrong."
         assert visitor.input_value("[name=username]") == "olivia"
         require_accessible(visitor, *WIDTHS)
         dashboard.log_in(visitor)

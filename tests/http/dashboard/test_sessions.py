@@ -100,7 +100,7 @@ class TestLogIn:
         browser = OperatorBrowser(office.api)
         seen = browser.log_in(username, change(office.password))
         assert seen.status == 401
-        assert b"The name or the password is wrong." in seen.body
+        assert b"The name, the password or the code is wrong." in seen.body
         assert office.password.encode() not in seen.body
         assert b"<script>" not in seen.body
         assert is_out(browser)

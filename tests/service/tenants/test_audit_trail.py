@@ -231,10 +231,10 @@ def test_old_entries_go_and_young_ones_stay(world: World, monkeypatch: pytest.Mo
 
 def test_rows_of_the_actions_before_become_entries() -> None:
     convert = AuditEntry.collection.takes_over["webhook_console_actions"]
-    row = {"id": "webhook_action_1", "created_at_ms": 7, "subject": "evt_1", "action": "resend"}
-    assert convert(row) == {
-        "id": "webhook_action_1", "created_at_ms": 7, "actor_type": "unknown",
-        "operation": "events.resend", "object_id": "evt_1",
+    row = {"id": "webhook_action_1", "schema": 2, "version": 1, "created_at_ms": 7}
+    assert convert({**row, "subject": "evt_1", "action": "resend"}) == {
+        "id": "webhook_action_1", "schema": 1, "version": 1, "created_at_ms": 7,
+        "actor_type": "unknown", "operation": "events.resend", "object_id": "evt_1",
     }  # fmt: skip
 
 
