@@ -1,6 +1,6 @@
 """Links from the project's admin to the dashboard of the payments.
 
-The dashboard has its own log-in, which `payments admin operators create` makes.
+The dashboard has its own log-in, which `manage.py payments admin operators create` makes.
 """
 
 from __future__ import annotations

@@ -53,15 +53,20 @@ def list_given() -> Iterator[tuple[str, Any]]:
 
 def read_configuration() -> Configuration:
     """The configuration, which a process can be started with. Raises ConfigurationRefused."""
+    configuration = load_configuration(None, list_variables())
+    require_startable(configuration)
+    return configuration
+
+
+def list_variables() -> dict[str, str]:
+    """The settings as environment variables, and all variables. Raises ConfigurationRefused."""
     texts = {name: as_text(name, value) for name, value in list_given() if name not in OWN_SETTINGS}
     alias = find_database()
     if alias is not None:
         if STORAGE_URL in texts or STORAGE_URL in os.environ:
             raise _refuse("storage.url", f"is set twice: in {STORAGE_URL} and in {DATABASE}")
         texts[STORAGE_URL] = build_url(alias)
-    configuration = load_configuration(None, {**texts, **os.environ})
-    require_startable(configuration)
-    return configuration
+    return {**texts, **os.environ}
 
 
 def as_text(name: str, value: Any) -> str:

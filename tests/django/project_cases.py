@@ -208,6 +208,18 @@ def test_nothing_is_migrated_implicitly(own_storage: Any, settings: Any, capsys:
     assert "key ring is" not in capsys.readouterr().out  # it was there
 
 
+def test_the_command_payments_has_the_settings_of_the_project(
+    own_storage: Any, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    call_command("payments_migrate")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        call_command("payments", "admin", "apps", "list", "--json")
+    assert ended.value.code == 0
+    assert [app["partnerId"] for app in json.loads(capsys.readouterr().out)] == ["django"]
+
+
 def test_a_key_ring_that_is_lost_is_not_replaced(own_storage: Any, settings: Any) -> None:
     call_command("payments_migrate")
     settings.PAYMENTS_KEYS_RING_FILE.unlink()
