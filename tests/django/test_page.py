@@ -28,6 +28,8 @@ BLOCK = re.compile(r"^```python (append|file)=(\S+)\n(.*?)^```$", re.M | re.S)
 OF_THE_EXAMPLE = "examples/django_shop/"
 CASES = Path(__file__).with_name("project_cases.py")
 WITHIN_S = 120
+SHOWN = "set-up.txt"
+"""What the commands showed that set the project up."""
 
 FOLDERS = {"settings.py": "mysite", "urls.py": "mysite", "views.py": "shop", "admin.py": "shop"}
 """Where the project has the files to which the page appends."""
@@ -83,7 +85,7 @@ def test_it_takes_fewer_than_30_lines() -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project with what the page says, and with what it supposes."""
+    """The project with what the page says and what it supposes, set up."""
     folder = tmp_path_factory.mktemp("project")
     run(folder, "-m", "django", "startproject", "mysite", ".")
     run(folder, "manage.py", "startapp", "shop")
@@ -94,6 +96,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             append(folder / FOLDERS.get(place, "") / place, body)
     append(folder / "mysite" / "urls.py", GIVEN_URLS)
+    (folder / SHOWN).write_text(run(folder, "-c", SET_UP))
     return folder
 
 
@@ -137,12 +140,12 @@ def wait(ask: Callable[[], Any]) -> Any:
     return answer
 
 
+@pytest.mark.timeout(240)
 def test_an_order_is_paid_on_the_page_and_shipped_by_the_worker(project: Path) -> None:
     """Under gunicorn with two processes that fork after the application was loaded."""
     port = free_port()
     host = f"http://127.0.0.1:{port}"
-    shown = run(project, "-c", SET_UP)
-    assert "Events are kept for ship." in shown
+    assert "Events are kept for ship." in (project / SHOWN).read_text()
     assert (project / "payments.key-ring").stat().st_mode & 0o077 == 0
     with ExitStack() as processes:
         processes.enter_context(
@@ -182,6 +185,7 @@ def press(browser: httpx2.Client, link: str, page: str) -> None:
     assert urljoin(link, done.headers["Location"]).partition("?")[0] == link
 
 
+@pytest.mark.timeout(360)
 def test_the_cases_hold_in_the_project(project: Path) -> None:
     """In a pytest of their own: a process has the settings of one project."""
     (project / "test_cases.py").write_text(CASES.read_text())
