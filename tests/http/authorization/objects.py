@@ -377,5 +377,9 @@ QUERIES: Mapping[str, Callable[[World], str]] = {
     "GET /sdk/v1/get-balances": lambda w: f"userAddress={PAYEE}",
     "GET /sdk/v1/verify-transfer": lambda w: f"quoteId={w.own.ids['quoteId']}",
     "GET /dashboard/payments/{paymentId}/reconcile": lambda w: "action=accept",
+    **dict.fromkeys(
+        (f"GET /v2/reports/{name}" for name in ("balance", "transactions", "payouts")),
+        lambda w: "from=2026-01-01&to=2026-02-01",
+    ),
 }
 """A query that succeeds for every row that needs one."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from payments_core.accounts.capabilities.record import CapabilityActivation
 from payments_core.accounts.verification.record import Verification
+from payments_core.books.closing import DayClosing
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.deposits.record import Deposit
@@ -92,6 +93,7 @@ class PopulatedEnvironment:
         self._accounts()
         self._payments()
         self._hooks()
+        DayClosing(self.wire.service.parts.ports).run(self.environment_id)
         return self
 
     @property
