@@ -83,12 +83,7 @@ class SecondFactor(Record):
 
 @attrs.frozen
 class RecoveryCodes:
-    """Recovery codes, which are shown only here; each counts once, in place of a code of the app.
-
-    >>> codes = made.codes
-    >>> len(codes)
-    10
-    """
+    """Recovery codes, which are shown only here; each counts once, in place of an app's code."""
 
     __repr__ = brief_repr
 
