@@ -25,10 +25,12 @@ import tempfile
 import time
 from pathlib import Path
 
+import attrs
+
 from payments_core_http.cli.interrupts import STOP_SIGNALS
 from tests.going_live.customers import Stage
 from tests.going_live.deployment import LiveDeployment
-from tests.going_live.evidence import Evidence, gather
+from tests.going_live.evidence import Evidence, compare_books, gather
 from tests.going_live.figures import table
 from tests.going_live.laws import LAWS, broken
 from tests.going_live.playing import NotThrough, Plan, play
@@ -99,7 +101,7 @@ def settled(stage: Stage) -> Evidence:
     while evidence.left and time.monotonic() < until:
         time.sleep(0.5)
         evidence = gather(stage)
-    return evidence
+    return attrs.evolve(evidence, differences=compare_books(stage))
 
 
 def judge(evidence: Evidence) -> list[str]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import attrs
 
 from payments_core.accounts.verification.record import Verification
+from payments_core.books.differences import Difference
+from payments_core.books.period import Period, day_of
+from payments_core.books.tally import Tally
 from payments_core.chains.outbox.record import OutboundTransfer, Sender
 from payments_core.chains.port import AddressKind, AddressSpec
 from payments_core.deposits.record import Deposit, DepositAddress
@@ -43,6 +47,8 @@ class Evidence:
     tokens: Mapping[Place, int]
     sent: Mapping[str, int]
     left: Mapping[str, int]
+    differences: Sequence[Difference] = ()
+    """What `payments reconcile` names, once all has come to its end."""
 
     @property
     def payments(self) -> Sequence[Payment]:
@@ -89,6 +95,21 @@ class Evidence:
     def went(self, place: Place) -> int:
         """What was transferred from an address."""
         return sum(t.amount_atomic for t in self.transfers if (t.chain_id, t.sender) == place)
+
+
+def compare_books(stage: Stage) -> tuple[Difference, ...]:
+    """What `payments reconcile` names of all days until today.
+
+    Escrows are compared by the laws alone: nothing is an hour old yet.
+    """
+    live, tally = stage.live, Tally()
+    service = live.service
+    end = day_of(service.parts.ports.clock.now()) + timedelta(days=1)
+    comparison = service.parts.book_comparison("production")
+    period = Period(end - timedelta(days=2), end)
+    found = tuple(comparison.compare(live.environment_id, period, tally))
+    assert not tally.unchecked, tally
+    return found
 
 
 def gather(stage: Stage) -> Evidence:

@@ -288,6 +288,12 @@ def the_books_agree(evidence: Evidence) -> Wrong:
             yield f"{law.__name__}: {detail}"
 
 
+def the_comparison_names_nothing(evidence: Evidence) -> Wrong:
+    """An operator who closes the month finds journal, chains and bank in agreement."""
+    for one in evidence.differences:
+        yield f"{one.kind} {one.resource_id}: {one.detail}, {one.expected} and {one.found}"
+
+
 def nothing_is_left_to_do(evidence: Evidence) -> Wrong:
     """Everything has come to its end, and no job was given up."""
     yield from (f"{what}: {number}" for what, number in evidence.left.items())
@@ -316,6 +322,7 @@ LAWS: tuple[Law, ...] = (
     each_purpose_has_one_transfer,
     the_chains_have_what_was_stored,
     the_books_agree,
+    the_comparison_names_nothing,
     nothing_is_left_to_do,
 )
 

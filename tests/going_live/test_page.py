@@ -46,7 +46,7 @@ def test_the_commands_of_the_page_work(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "verify           1/1       2       2" in done.stdout
     assert "6 of 6 tamperings were found" in done.stdout
-    assert "18 laws, 0 faults" in done.stdout
+    assert "19 laws, 0 faults" in done.stdout
     assert 'mode = "production"' in done.stdout
 
 
