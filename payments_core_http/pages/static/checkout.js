@@ -1,8 +1,5 @@
 // The checkout page keeps itself up to date, counts down, shows times as the payer's own, and leads
-// back to the merchant. Without it the page says the same. It loads in the head, so that its
-// additions are there when the page is painted.
-"use strict";
-
+// back to the merchant. Without it the page says the same.
 const checkout = (() => {
   const LONGEST_MS = 60_000;
   const ANSWER_TIMEOUT_MS = 30_000;
