@@ -144,7 +144,7 @@ def test_a_second_operator_is_refused_with_the_name_of_the_first(deployed: Deplo
     deployed.admin("operators", "create", "shop", "ada")
     refused = deployed.run("admin", "operators", "create", "shop", "bob", fails=True)
     assert "The environment already has an operator, ada. Reset the password, or" in refused
-    assert "second factor was not found" in deployed.run(
+    assert "No such second factor." in deployed.run(
         "admin", "operators", "reset-second-factor", "ada", fails=True
     )
 
@@ -158,6 +158,8 @@ def test_the_audit_trail_names_who_ran_a_command(deployed: Deployed) -> None:
     assert deployed.admin("audit", "shop", "--operation", "payments.refund") == []
     keys = deployed.admin("audit", "shop", "--operation", "keys.create", "--actor-type", "payer")
     assert keys == []
+    assert deployed.admin("audit") == []
+    assert "ENVIRONMENT" in deployed.run("admin", "audit", "--actor", "ada", fails=True)
     assert "--after" in deployed.run("admin", "audit", "shop", "--after", "now", fails=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, get_args
 
@@ -13,7 +14,6 @@ from payments_core.service import PaymentsService
 from payments_core.storage.port import Page, Position
 from payments_core_http.cli.admin.service_command import (
     CommandResult,
-    environment_argument,
     find_environment,
     format_time,
     with_service,
@@ -23,7 +23,7 @@ PAGE_SIZE = 100
 
 
 @click.command()
-@environment_argument
+@click.argument("environment", required=False)
 @click.option(
     "--actor-type", type=click.Choice(get_args(ActorType)), help="Only this kind of actor."
 )
@@ -37,7 +37,7 @@ PAGE_SIZE = 100
 def command(
     service: PaymentsService,
     mode: str,
-    environment: str,
+    environment: str | None,
     actor_type: ActorType | None,
     actor: str | None,
     operation: str | None,
@@ -48,11 +48,21 @@ def command(
 ) -> CommandResult:
     """Print who changed what in an environment, newest first.
 
+    Without an ENVIRONMENT, print what belongs to none: refused log-ins with names that nobody has.
+
     \b
     Examples:
       payments admin audit shop --object payment_01jx
       payments admin audit shop --operation dashboard.log_in --limit 10
     """
+    filters = (actor_type, actor, operation, object_id, after, before)
+    if environment is None:
+        if any(filters):
+            raise click.UsageError("Filters need an ENVIRONMENT.")
+        trail = service.parts.audit_trail
+        return _render_pages(
+            lambda position, size: trail.list_deployment(limit=size, after=position), limit
+        )
     shop = service.environment(find_environment(service, mode, environment).id)
     earliest, latest = _read_time("--after", after), _read_time("--before", before)
 
@@ -68,6 +78,13 @@ def command(
             after=position,
         )
 
+    return _render_pages(read, limit)
+
+
+def _render_pages(
+    read: Callable[[Position | None, int], Page[AuditEntry]], limit: int
+) -> CommandResult:
+    """The first entries of a list, read a page at a time."""
     page = read(None, min(limit, PAGE_SIZE))
     found = list(page.records)
     while page.next is not None and len(found) < limit:
