@@ -68,6 +68,11 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ("listLegacyTransactions", "page", "reaches no further than .*"): (
         "How far a page reaches depends on how long pages are."
     ),
+    (
+        "read(Balance|Transaction|Payout)Report",
+        "from|to",
+        "must be .*|must not be later than .*|is not closed yet: .*",
+    ): "Which days are closed, and what they are compared with, no schema says.",
     ("listLegacyTransactions", "before", "is not a transaction"): GIVEN_BEFORE,
     (
         "readLegacyUser|readLegacyKyc",
