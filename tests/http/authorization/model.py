@@ -140,13 +140,18 @@ def _client(method: str, path: str, permission: str, ok: int = 200, second: Seco
 
 
 def _operator(
-    method: str, path: str, scopes: str = "", ok: int | None = None, outside: bool = False
+    method: str,
+    path: str,
+    scopes: str = "",
+    ok: int | None = None,
+    outside: bool = False,
+    code: str | None = None,
 ) -> Row:
     """A page, and a form that leads to one."""
     return Row(
         method=method, path=f"/dashboard{path}", caller="operator",
         ok=ok or (200 if method == "GET" else 303), scopes=frozenset(scopes.split()),
-        outside=outside,
+        outside=outside, code=code,
     )  # fmt: skip
 
 
@@ -196,6 +201,14 @@ _TABLE: tuple[Row, ...] = (
     _operator("GET", "/inbox"),
     _operator("GET", "/search"),
     _operator("GET", "/keys"),
+    _operator("GET", "/audit"),
+    _operator("GET", "/security"),
+    # A wrong password, and no second factor: nothing is committed.
+    _operator("POST", "/security/begin", ok=400, code="validation_error", outside=True),
+    *(
+        _operator("POST", f"/security/{what}", ok=409, code="invalid_state", outside=True)
+        for what in ("confirm", "recovery-codes", "turn-off")
+    ),
     _operator("GET", "/payments", _PAYMENTS),
     _operator("GET", "/activity", _PAYMENTS),
     _operator("GET", _STORY, _PAYMENTS),
@@ -329,6 +342,7 @@ _TABLE: tuple[Row, ...] = (
     _keyed("GET", "/v2/console/events/{eventId}", _CONSOLE),
     _keyed("POST", "/v2/console/events/{eventId}/resend", _CONSOLE),
     _keyed("GET", "/v2/console/requests", _CONSOLE),
+    _keyed("GET", "/v2/console/audit", _CONSOLE),
     # The sandbox.
     _sandbox("GET", ""),
     _sandbox("POST", "/accounts/{accountId}/fund", outside=True),
