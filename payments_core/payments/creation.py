@@ -16,6 +16,7 @@ from payments_core.tenants.authorization import Authority, Caller
 CREATORS: Mapping[Caller, CreatedBy] = {
     "server": "server",
     "trusted": "server",
+    "operator": "server",
     "client": "client",
     "public": "public",
 }

@@ -13,6 +13,7 @@ from payments_core.webhooks.operations import MAX_OVERLAP_S
 from payments_core.webhooks.record import DeliveryStatus
 from payments_core.webhooks.trimming import KEPT
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.endpoints import list_changes
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
     List,
@@ -67,6 +68,7 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
         chosen=chosen or "",
         choices=DELIVERY_STATUSES,
         kept=KEPT[endpoint.status],
+        changes=list_changes(endpoint.status),
         is_first=listed.is_first,
         next_page=listed.build_next(page.next),
     )

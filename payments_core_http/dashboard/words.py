@@ -171,6 +171,7 @@ DONE: Mapping[str, str] = {
     "reconcile": "The decision is recorded. The worker carries it out.",
     "cancel": "The Payment is cancelled.",
     "retry": "The delivery is queued with its full number of attempts.",
+    "endpoint": "The endpoint is changed.",
     "test": "A test event is on its way to the endpoint.",
     "recover": "The recovery has started. Missed events are sent, the oldest first.",
     "resend": "The event is being delivered again.",

@@ -11,9 +11,10 @@ MAX_DEPTH = 32
 MAX_DIGITS = 1_000
 """Of a number in a JSON document."""
 
-MAX_FORM_BYTES = 16 * 1024
-"""Of a form of a page."""
+MAX_FORM_BYTES = MAX_BODY_BYTES
+"""Of a form of a page: some are documents of the API."""
 
-MAX_FORM_FIELDS = 50
+MAX_FORM_FIELDS = 100
+"""A form that subscribes an endpoint has a box for each event."""
 
 MAX_QUERY_PARAMETERS = 50

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.idempotency.record import Response
-from payments_core.payment_settings.record import AllowedWallet, Branding, PaymentTerms
+from payments_core.engine.idempotency.record import IdempotentRequest, Response
+from payments_core.payment_settings.record import (
+    AllowedWallet,
+    Branding,
+    PaymentSettings,
+    PaymentTerms,
+)
+from payments_core.resources import Resources
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.payment_settings import bodies, views
 
@@ -23,12 +29,17 @@ def replace_payment_settings(
 ) -> Response:
     """The settings as they are from now on."""
     return call.run_idempotent(
-        lambda idempotent: call.resources.payment_settings.replace(
-            _terms(call.body),
-            settings_version=call.body.version,
-            idempotency_key=idempotent,
-        ),
+        lambda idempotent: replace_settings(call.resources, call.body, idempotent),
         views.payment_settings,
+    )
+
+
+def replace_settings(
+    resources: Resources, body: bodies.ReplacePaymentSettings, idempotent: IdempotentRequest | None
+) -> PaymentSettings:
+    """The settings with the terms of a body."""
+    return resources.payment_settings.replace(
+        _terms(body), settings_version=body.version, idempotency_key=idempotent
     )
 
 

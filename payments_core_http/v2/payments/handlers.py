@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def create(service: PaymentsService, call: ApiCall[bodies.AnyPayment, None]) -> Response:
     """A Payment that receives, sends or collects."""
-    make = _prepare_creation(call.resources, call.body)
+    make = prepare_creation(call.resources, call.body)
     return call.run_idempotent(
         make, lambda details: views.created_payment(details, service.parts.links)
     )
@@ -105,7 +105,7 @@ def read_receipts(service: PaymentsService, call: ApiCall[None, PageQuery]) -> R
     )
 
 
-def _prepare_creation(
+def prepare_creation(
     resources: Resources, body: bodies.AnyPayment
 ) -> Callable[[IdempotentRequest | None], PaymentDetails]:
     """What creates the Payment that the body describes."""

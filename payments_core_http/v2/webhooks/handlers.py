@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from payments_core.clock import parse_bound_or_none, parse_iso, to_datetime
-from payments_core.engine.idempotency.record import Response
+from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.errors import NotFound
+from payments_core.resources import Resources
 from payments_core.webhooks.endpoint_fields import EndpointChanges
+from payments_core.webhooks.record import Endpoint
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.webhooks import bodies, views
 from payments_core_http.wire.query import PageQuery
@@ -24,15 +26,21 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateWebhook, None]) 
     named = (call.path["appId"], call.path["environmentId"])
     if named != (environment.app_id, environment.id):
         raise NotFound("environment")
-    body = call.body
     return call.run_idempotent(
-        lambda idempotent: call.resources.webhooks.create(
-            url=body.url,
-            description=body.description,
-            subscribed_events=() if body.subscribedEvents is UNSET else body.subscribedEvents,
-            idempotency_key=idempotent,
-        ),
+        lambda idempotent: create_endpoint(call.resources, call.body, idempotent),
         lambda made: views.endpoint_with_secret(made, environment),
+    )
+
+
+def create_endpoint(
+    resources: Resources, body: bodies.CreateWebhook, idempotent: IdempotentRequest | None
+) -> tuple[Endpoint, str]:
+    """The endpoint that a body describes, and its signing secret."""
+    return resources.webhooks.create(
+        url=body.url,
+        description=body.description,
+        subscribed_events=() if body.subscribedEvents is UNSET else body.subscribedEvents,
+        idempotency_key=idempotent,
     )
 
 
@@ -58,15 +66,24 @@ def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 def change(service: PaymentsService, call: ApiCall[bodies.ChangeWebhook, None]) -> Response:
     """The endpoint with the given fields changed."""
-    body = call.body
-    changes = EndpointChanges(body.description, body.subscribedEvents, body.status)
     environment = call.authority.environment
     return call.run_idempotent(
-        lambda idempotent: call.resources.webhooks.change(
-            call.path["webhookId"], changes, idempotency_key=idempotent
+        lambda idempotent: change_endpoint(
+            call.resources, call.path["webhookId"], call.body, idempotent
         ),
         lambda record: views.OneEndpoint(webhookEndpoint=views.endpoint(record, environment)),
     )
+
+
+def change_endpoint(
+    resources: Resources,
+    endpoint_id: str,
+    body: bodies.ChangeWebhook,
+    idempotent: IdempotentRequest | None,
+) -> Endpoint:
+    """The endpoint with the fields of a body."""
+    changes = EndpointChanges(body.description, body.subscribedEvents, body.status)
+    return resources.webhooks.change(endpoint_id, changes, idempotency_key=idempotent)
 
 
 def rotate_secret(

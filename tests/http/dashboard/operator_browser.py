@@ -34,14 +34,35 @@ class Forms(HTMLParser):
         self._path = path
         self.by_action: dict[str, dict[str, str]] = {}
         self._fields: dict[str, str] = {}
+        self._choice = self._area = ""
+        """The list, and the field of several lines, that the parser is in."""
         self.feed(body.decode())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         if tag == "form":
             self._fields = self.by_action.setdefault(urljoin(self._path, given["action"]), {})
-        elif tag in ("input", "select") and given.get("name"):
-            self._fields[str(given["name"])] = given.get("value") or ""
+        elif tag == "select":
+            self._choice = str(given["name"])
+        elif tag == "option" and (self._choice not in self._fields or "selected" in given):
+            self._fields[self._choice] = given.get("value") or ""
+        elif tag == "textarea":
+            self._area = str(given["name"])
+            self._fields[self._area] = ""
+        elif tag == "input" and given.get("name"):
+            if given.get("type") not in ("checkbox", "radio"):
+                self._fields[str(given["name"])] = given.get("value") or ""
+            elif "checked" in given:
+                self._fields[str(given["name"])] = given.get("value") or "on"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":
+            self._fields[self._area] = self._fields[self._area].removeprefix("\n")
+            self._area = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._area:
+            self._fields[self._area] += data
 
 
 @attrs.define

@@ -189,7 +189,7 @@ class TestEndpoints:
         assert "Archived" in texts(browser, LIST)
 
     def test_without_any_the_list_says_so(self, console: Console) -> None:
-        assert "There are no endpoints." in texts(open_browser(console), LIST)
+        assert "There are no endpoints yet." in texts(open_browser(console), LIST)
 
 
 ANSWERS = {
