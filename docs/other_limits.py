@@ -20,7 +20,7 @@ from payments_core.payments.refunding.operations import MAX_PENDING_REFUNDS
 from payments_core.payments.refunds.plans import MAX_LEGS
 from payments_core.quotes.record import QUOTE_LIFETIME_MS
 from payments_core.tenants.client_sessions import EXCHANGE_WITHIN_MS, SessionExpiry
-from payments_core.tenants.operations import MAX_KEYS, REVOKED_KEY_RETENTION_MS
+from payments_core.tenants.keys import MAX_KEYS, REVOKED_KEY_RETENTION_MS
 from payments_core.tenants.request_log import MAX_PAGES, PAGE_REQUESTS
 from payments_core.validation import fields, metadata
 from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS, MAX_RESEND_ENDPOINTS

@@ -60,6 +60,7 @@ from payments_core.search import Search
 from payments_core.settings import Settings
 from payments_core.tenants.audit_trail import AuditTrail
 from payments_core.tenants.client_sessions import ClientSessions
+from payments_core.tenants.keys import EnvironmentKeys
 from payments_core.tenants.operations import Tenants
 from payments_core.tenants.operator_sessions import OperatorSessions
 from payments_core.tenants.operators import Operators
@@ -116,6 +117,8 @@ class Parts:
         destinations = Destinations(ports, chains, screener)
         self.tenants: Final = Tenants(ports)
         """Partners, their apps and environments, and their keys."""
+        self.keys: Final = EnvironmentKeys(ports)
+        """The keys of an environment, as its own operator makes and revokes them."""
         self.operators: Final = Operators(ports)
         """The people who may log in to an environment's dashboard."""
         self.second_factors: Final = SecondFactors(ports, self.operators, settings.service_name)

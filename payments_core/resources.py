@@ -39,7 +39,7 @@ from payments_core.payments.refunding import reconciliation
 from payments_core.quotes import operations as quotes
 from payments_core.sandbox import operations as sandbox
 from payments_core.screening import operations as screening
-from payments_core.tenants import audit_trail, client_sessions, request_log
+from payments_core.tenants import audit_trail, client_sessions, keys, request_log
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.arguments import check_arguments
 from payments_core.webhooks import operations as webhooks
@@ -65,6 +65,20 @@ class PaymentSettings(Resource):
     replace: Final = bound(
         lambda p: p.payment_settings, payment_settings.PartnerPaymentSettings.replace
     )
+
+
+class Keys(Resource):
+    """Restricted keys. Standard keys are made with `service.tenants`, or on the command line.
+
+    >>> key, secret = shop.keys.create("reports", scopes=("v2:payments",))
+    >>> key.kind, key.scopes
+    ('restricted', ('v2:payments',))
+    >>> shop.keys.revoke(key.id).revoked_at is None
+    False
+    """
+
+    create: Final = bound(lambda p: p.keys, keys.EnvironmentKeys.create_restricted)
+    revoke: Final = bound(lambda p: p.keys, keys.EnvironmentKeys.revoke_restricted)
 
 
 class ClientSessions(Resource):
@@ -545,6 +559,7 @@ class Resources(Resource):
     """
 
     payment_settings: Final = Shown(PaymentSettings)
+    keys: Final = Shown(Keys)
     client_sessions: Final = Shown(ClientSessions)
     accounts: Final = Shown(Accounts)
     wallets: Final = Shown(Wallets)

@@ -79,6 +79,7 @@ PATH_IDS: Mapping[str, PathId] = {
     "environmentId": PathId("env", "environment"),
     "eventId": PathId("evt", "event"),
     "heldTransferId": PathId("", "held transfer", "[A-Za-z0-9_:-]{1,300}"),
+    "keyId": PathId("key", "key"),
     "kind": PathId("", "provider", "[a-z]{2,16}"),
     "mandateId": PathId("mandate", "mandate"),
     "optionId": PathId("pay_option", "payment option"),

@@ -6,14 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from payments_core.clock import DAY, MINUTE, Instant, from_datetime
+from payments_core.clock import MINUTE, Instant
 from payments_core.credentials.secrets import (
-    DIGEST_PURPOSE,
     Mode,
     SecretKind,
     looks_like_secret,
     mode_of,
-    new_secret,
 )
 from payments_core.engine.audit import Trace
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -38,9 +36,9 @@ from payments_core.tenants.authorization import (
     key_is_live,
 )
 from payments_core.tenants.credential_index import CredentialIndex
+from payments_core.tenants.keys import EnvironmentKeys, lock_environment
 from payments_core.tenants.record import (
     PRODUCTS,
-    SCOPE_PRODUCT,
     App,
     Environment,
     Key,
@@ -51,13 +49,7 @@ from payments_core.validation.fields import Credential
 
 _PARTNER_ID = re.compile(r"[a-z0-9][a-z0-9-]{1,38}[a-z0-9]")
 
-MAX_KEYS = 100
-"""All keys of an environment live in its one record, which every call reads."""
 APP_NAME_CHARACTERS = 128
-KEY_NAME_CHARACTERS = 64
-"""A hundred of them fit the record in any script, with room for every key's revocation."""
-REVOKED_KEY_RETENTION_MS = 2 * DAY
-"""Revoked keys are kept longer than any client session lives (a day), then removed."""
 
 
 class Tenants:
@@ -74,11 +66,10 @@ class Tenants:
         self._committer = ports.committer
         self._clock = ports.clock
         self._identifiers = ports.identifiers
-        self._key_ring = ports.key_ring
-        self._entropy = ports.entropy
         self._versions = ports.versions
         self._host = ports.host
         self._addresses = CredentialIndex(ports)
+        self._keys = EnvironmentKeys(ports)
         self._uses: dict[str, Instant] = {}
 
     def create_app(
@@ -151,61 +142,21 @@ class Tenants:
 
         Raises NotFound, ValidationFailed, and ResourceConflict if there are MAX_KEYS.
         """
-        if len(name) > KEY_NAME_CHARACTERS:
-            raise ValidationFailed.at("name", f"must have at most {KEY_NAME_CHARACTERS} characters")
-        _require_known_names("scopes", scopes, tuple(SCOPE_PRODUCT))
-        if scopes and kind != "restricted":
-            raise ValidationFailed.at("scopes", "only a restricted key can have scopes")
-        secret = new_secret(kind, self.get_environment(environment_id).mode, self._entropy)
-        digest = self._key_ring.digest(DIGEST_PURPOSE, secret)
-        now = self._clock.now()
-        key = Key(
-            id=self._identifiers.new("key"),
-            kind=kind,
-            name=name,
-            digest=digest,
-            scopes=tuple(sorted(scopes)),
-            created_at_ms=now,
-            expires_at_ms=None if expires_at is None else from_datetime(expires_at),
+        key_id = self._identifiers.new("key")
+        return self._keys.add(
+            self._acting(environment_id, "keys.create", key_id),
+            self.get_environment(environment_id),
+            kind,
+            name,
+            key_id=key_id,
+            scopes=scopes,
+            expires_at=expires_at,
         )
-
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
-            environment = _lock_environment(tx, environment_id)
-            if environment.key(key.id) is not None:
-                return Decision(environment)
-            kept = tuple(old for old in environment.keys if not _is_past_retention(old, now))
-            if len(kept) >= MAX_KEYS:
-                raise ResourceConflict(f"An environment has at most {MAX_KEYS} keys; revoke some.")
-            return _replace(environment, now, keys=(*kept, key))
-
-        environment = self._committer.commit(
-            self._acting(environment_id, "keys.create", key.id), decide
-        )
-        self._addresses.add_key(environment, key)
-        return key, secret
 
     def revoke_key(self, environment_id: str, key_id: str) -> Environment:
         """Revoke a key, and the client sessions that it made, at once. Raises NotFound."""
-        now = self._clock.now()
-
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
-            environment = _lock_environment(tx, environment_id)
-            key = environment.key(key_id)
-            if key is None:
-                raise NotFound("key")
-            if key.revoked_at_ms is not None:
-                return Decision(environment)
-            revoked = evolve(key, revoked_at_ms=now)
-            keys = tuple(revoked if item.id == key_id else item for item in environment.keys)
-            return _replace(environment, now, keys=keys)
-
-        environment = self._committer.commit(
-            self._acting(environment_id, "keys.revoke", key_id), decide
-        )
-        revoked = environment.key(key_id)
-        assert revoked is not None
-        self._addresses.remove_key(revoked)
-        return environment
+        authority = self._acting(environment_id, "keys.revoke", key_id)
+        return self._keys.revoke(authority, key_id)[0]
 
     def set_products(self, environment_id: str, products: Sequence[str]) -> Environment:
         """Replace the environment's entitlements. Raises NotFound, ValidationFailed."""
@@ -213,7 +164,7 @@ class Tenants:
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
-            environment = _lock_environment(tx, environment_id)
+            environment = lock_environment(tx, environment_id)
             return _replace(environment, now, products=tuple(sorted(products)))
 
         return self._committer.commit(
@@ -229,7 +180,7 @@ class Tenants:
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
-            return _replace(_lock_environment(tx, environment_id), now, rate_limits=dict(limits))
+            return _replace(lock_environment(tx, environment_id), now, rate_limits=dict(limits))
 
         return self._committer.commit(
             self._acting(environment_id, "environment.set_rate_limits"), decide
@@ -246,7 +197,7 @@ class Tenants:
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
-            environment = _lock_environment(tx, environment_id)
+            environment = lock_environment(tx, environment_id)
             return _replace(environment, now, storage_limit_bytes=limit_bytes)
 
         return self._committer.commit(
@@ -264,7 +215,7 @@ class Tenants:
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
-            return _replace(_lock_environment(tx, environment_id), now, api_version=version)
+            return _replace(lock_environment(tx, environment_id), now, api_version=version)
 
         return self._committer.commit(
             self._acting(environment_id, "environment.set_api_version"), decide
@@ -394,18 +345,6 @@ class Tenants:
         """The authority of a change that the program's host makes, with its audit entry."""
         trace = Trace(self._host, operation, ids or (environment_id,))
         return WorkerAuthority(environment_id, "admin", trace)
-
-
-def _is_past_retention(key: Key, now: Instant) -> bool:
-    """Whether a key was revoked so long ago that none of its sessions can be valid."""
-    return key.revoked_at_ms is not None and now - key.revoked_at_ms > REVOKED_KEY_RETENTION_MS
-
-
-def _lock_environment(tx: Transaction, environment_id: str) -> Environment:
-    environment = tx.get(Environment, environment_id, for_update=True)
-    if environment is None:
-        raise NotFound("environment")
-    return environment
 
 
 def _replace(environment: Environment, now: Instant, **changes: object) -> Decision[Environment]:

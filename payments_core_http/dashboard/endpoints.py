@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import attrs
+import msgspec
 
 from payments_core.engine.events import CATALOGUE
 from payments_core.engine.idempotency.record import Response
@@ -96,7 +97,7 @@ def show_change(service: PaymentsService, call: PageCall) -> Response:
     endpoint = call.resources.webhooks.read(call.path["webhookId"])
     form = _build_change(endpoint.id)
     view = views.endpoint(endpoint, call.authority.environment)
-    return form.show(call, form.fill(attrs.asdict(view)))
+    return form.show(call, form.fill(msgspec.to_builtins(view)))
 
 
 def change(service: PaymentsService, call: PageCall) -> Response:

@@ -37,12 +37,23 @@ from payments_core_http.errors import status_of
 from payments_core_http.wire.names import name_failure
 
 T = TypeVar("T")
-Kind = Literal["text", "number", "day", "switch", "choice", "several", "numbers", "lines", "pairs"]
+Kind = Literal[
+    "text", "number", "switch", "choice", "chosen_number", "several", "numbers", "lines", "pairs",
+    "payee", "hidden",
+]  # fmt: skip
 
 _CHOSEN = "on"
 _REPORTED = (BadInput, ConflictError, Unprocessable)
 """What a caller can correct in the form."""
 _NOT_REPORTED = (IdempotencyConflict, IdempotencyInProgress, Forbidden)
+
+_PAYEES: Mapping[str, str] = {
+    "accountId": "account",
+    "externalUserId": "account",
+    "paymentAddress": "payment_address",
+    "address": "wallet",
+}
+"""The type of a destination, by the field that names it."""
 
 _FIELDS_OF_ERRORS: Mapping[type[PaymentsError], str] = {
     WebhookUrlInUse: "url",
@@ -60,15 +71,16 @@ class Field:
     """A field of a form, by its path in the document.
 
     `choices` are values with their words, of which `several` and `numbers` take any number, each
-    by a box of its own. `lines` has an item in each line, and `pairs` an item of the two `keys`,
-    separated by a space. `first` begins a part of the form with that heading.
+    by a box of its own; none means that the document lacks the field, unless it is required.
+    `lines` has an item in each line, and `pairs` an item of the two `keys`, separated by a space. A
+    `payee` has a list of the ways to name it. `first` begins a part of the form with that heading.
     """
 
     name: str
     title: str
     kind: Kind = "text"
     hint: str = ""
-    choices: Mapping[str, str] = attrs.field(factory=dict)
+    choices: Mapping[Any, str] = attrs.field(factory=dict)
     keys: tuple[str, str] = ("", "")
     constant: Mapping[str, str] = attrs.field(factory=dict)
     is_required: bool = False
@@ -87,15 +99,15 @@ class Field:
 
 @attrs.frozen(kw_only=True)
 class Form:
-    """A form: where it is and leads, its words, and its fields."""
+    """A form: where it is, the page before it if it is not a section's own, words, and fields."""
 
     path: str
     section: str
     title: str
     intro: str = ""
     submit: str
-    back: str
-    back_title: str
+    back: str | None = None
+    back_title: str | None = None
     fields: Sequence[Field]
 
     def read(self, given: Mapping[str, str], kind: type[T], **fixed: Any) -> T:
@@ -145,9 +157,7 @@ class Form:
                 raise
             # Another request with the same key may have caused it, and have been carried out.
             call.service.parts.ports.committer.replay(call.authority, call.idempotent)
-            return self._render(
-                call, call.body, self._sort(error), status_of(type(error)), **more
-            )
+            return self._render(call, call.body, self._sort(error), status_of(type(error)), **more)
 
     def _sort(self, error: PaymentsError) -> dict[str, list[str]]:
         """What is wrong, by field; what is about none is under an empty name."""
@@ -225,12 +235,21 @@ def _read_switch(field: Field, given: Mapping[str, str]) -> bool:
 
 
 def _read_several(field: Field, given: Mapping[str, str]) -> list[str] | None:
-    return [one for one in field.choices if field.box(one) in given] or None
+    chosen = [one for one in field.choices if field.box(one) in given]
+    return chosen if chosen or field.is_required else None
 
 
 def _read_numbers(field: Field, given: Mapping[str, str]) -> list[int | str] | None:
     chosen = _read_several(field, given)
     return None if chosen is None else [_to_number(one) for one in chosen]
+
+
+def _read_payee(field: Field, given: Mapping[str, str]) -> dict[str, str] | None:
+    """Who is paid, by the kind of name that the list beside it says."""
+    name, by = _read_text(field, given), given.get(field.box("by"), "")
+    if name is None or by not in _PAYEES:
+        return None
+    return {"type": _PAYEES[by], by: name}
 
 
 def _read_lines(field: Field, given: Mapping[str, str]) -> list[str] | None:
@@ -248,9 +267,11 @@ def _read_pairs(field: Field, given: Mapping[str, str]) -> list[dict[str, Any]] 
 
 _READ: Mapping[Kind, Callable[[Field, Mapping[str, str]], Any]] = {
     "text": _read_text,
-    "day": _read_text,
     "choice": _read_text,
     "number": _read_number,
+    "chosen_number": _read_number,
+    "payee": _read_payee,
+    "hidden": _read_number,
     "switch": _read_switch,
     "several": _read_several,
     "numbers": _read_numbers,
@@ -270,8 +291,10 @@ def _write_boxes(field: Field, value: Sequence[Any]) -> dict[str, str]:
 
 _WRITE: Mapping[Kind, Callable[[Field, Any], dict[str, str]]] = {
     "text": _write_text,
-    "day": _write_text,
     "choice": _write_text,
+    "chosen_number": _write_text,
+    "payee": _write_text,
+    "hidden": _write_text,
     "number": _write_text,
     "switch": lambda field, value: {field.name: _CHOSEN} if value else {},
     "several": _write_boxes,

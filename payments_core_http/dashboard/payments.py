@@ -91,7 +91,7 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
             for action in call.resources.payments.list_allowed_actions(id)
             if action != "return_misdirected"  # its button is beside its receipt
         ],
-        may_cancel=_may_cancel(payment),
+        may_cancel=may_cancel(payment),
         has_ended=payment.status in _ENDED
         and not any(refund.status not in ("succeeded", "failed") for refund in details.refunds),
     )
@@ -143,7 +143,8 @@ def _plan_refund(service: PaymentsService, call: PageCall, payment_id: str) -> P
         return None
 
 
-def _may_cancel(payment: Payment) -> bool:
+def may_cancel(payment: Payment) -> bool:
+    """Whether the Payment can be cancelled as it is now."""
     try:
         lifecycle.cancel(payment, now=payment.updated_at_ms)
     except PaymentsError:

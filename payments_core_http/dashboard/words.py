@@ -10,6 +10,7 @@ import attrs
 from payments_core.chains.port import NetworkKind
 from payments_core.engine.events import FAILING, RECOVERED, TEST
 from payments_core.errors import PaymentsError
+from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.record import Payment
 from payments_core.payments.refunding.reconciliation_rules import ReconciliationAction
 from payments_core.screening.port import Direction
@@ -40,6 +41,14 @@ NETWORK_WORDS: Mapping[NetworkKind, tuple[str, str]] = {
     "simulated": ("simulated network", "Send no real funds: they would be lost."),
 }
 """What a network without real money is, and what that means for funds."""
+
+METHOD_WORDS: Mapping[PaymentMethod, str] = {
+    "vault": "From the payer's vault",
+    "direct": "By a transfer of the same token on the same chain",
+    "routing": "With another token, or from another chain",
+    "hosted_onramp": "By card or bank",
+}
+"""The ways to pay a Payment."""
 
 STATUS_WORDS: Mapping[str, StatusWords] = {
     # Payments
@@ -181,6 +190,9 @@ DONE: Mapping[str, str] = {
         "be requested again if it is clear."
     ),
     "second_factor_off": "The second factor is off. The password alone opens the dashboard.",
+    "revoke": "The key is revoked, and opens nothing any more.",
+    "settings": "The settings are changed, for Payments that are created from now on.",
+    "link": "The payment link is made.",
     "logout": "You are logged out.",
 }
 """The first sentence of a page after a form, by the name in its address."""

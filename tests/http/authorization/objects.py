@@ -48,7 +48,7 @@ PREFIXES = {
     "onrampBankAccountId": "onramp_account_", "requestId": "req_",
     "sessionId": "ses_", "vaultId": "vault_", "walletId": "wallet_", "webhookId": "webhook_",
     "code": "A" * 24, "quoteId": "quote_", "verificationId": "verification_",
-    "heldTransferId": "job_",
+    "heldTransferId": "job_", "keyId": "key_",
 }  # fmt: skip
 """What ids that never were begin with."""
 
@@ -336,6 +336,14 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
     "POST /dashboard/payments/{paymentId}/reconcile": lambda w: {"action": "accept"},
     "POST /dashboard/verifications/{verificationId}": lambda w: {"status": "approved"},
     "POST /dashboard/screening/{heldTransferId}": lambda w: {"outcome": "clear"},
+    "POST /dashboard/settings": lambda w: {"allowedMethods:direct": "on"},
+    "POST /dashboard/keys/new": lambda w: {"name": "reports", "scopes:v2:kyc": "on"},
+    "POST /dashboard/links/new": lambda w: {
+        "amount": "1.00", "destination": PAYEE, "destination:by": "address",
+    },
+    "POST /dashboard/webhooks/new": lambda w: {"url": f"{HOOK}/new"},
+    "POST /dashboard/webhooks/{webhookId}/change": lambda w: {"description": "ours"},
+    "POST /dashboard/webhooks/{webhookId}/status": lambda w: {"status": "disabled"},
     "POST /dashboard/webhooks/{webhookId}/rotate": lambda w: {"overlap": "0"},
     "POST /dashboard/webhooks/{webhookId}/recover": lambda w: {
         "since": format_iso(w.clock.now()).removesuffix("Z")
@@ -377,6 +385,7 @@ QUERIES: Mapping[str, Callable[[World], str]] = {
     "GET /sdk/v1/get-balances": lambda w: f"userAddress={PAYEE}",
     "GET /sdk/v1/verify-transfer": lambda w: f"quoteId={w.own.ids['quoteId']}",
     "GET /dashboard/payments/{paymentId}/reconcile": lambda w: "action=accept",
+    "GET /dashboard/webhooks/{webhookId}/status": lambda w: "status=disabled",
     **dict.fromkeys(
         (f"GET /v2/reports/{name}" for name in ("balance", "transactions", "payouts")),
         lambda w: "from=2026-01-01&to=2026-02-01",

@@ -78,7 +78,8 @@ class PopulatedEnvironment:
         tenants = wire.service.tenants
         self.key, self.secret = tenants.create_key(environment_id, "standard", "main")
         self.payments: dict[str, Any] = {}
-        self.ids: Ids = {"appId": app_id, "environmentId": environment_id}
+        given, _ = tenants.create_key(environment_id, "restricted", "given away", scopes=["v2:kyc"])
+        self.ids: Ids = {"appId": app_id, "environmentId": environment_id, "keyId": given.id}
         self.neighbours: Ids = {}
         self.listed = listed_address(f"{name}-buyer")
         self._calls = 0

@@ -17,7 +17,7 @@ def browser(console: Console) -> OperatorBrowser:
 
 
 def urls(console: Console) -> list[str]:
-    return [one["url"] for one in console.get("webhooks").json["webhookEndpoints"]]
+    return sorted(one["url"] for one in console.get("webhooks").json["webhookEndpoints"])
 
 
 class TestCreation:

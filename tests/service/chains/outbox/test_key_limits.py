@@ -6,7 +6,7 @@ import pytest
 
 from payments_core.clock import DAY, SECOND, to_datetime
 from payments_core.errors import ResourceConflict, Unauthorized, ValidationFailed
-from payments_core.tenants.operations import MAX_KEYS
+from payments_core.tenants.keys import MAX_KEYS
 from payments_core.tenants.record import SCOPE_PRODUCT, Key
 from tests.service.world import World
 
