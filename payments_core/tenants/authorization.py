@@ -276,7 +276,10 @@ class Authority:
         They are read again rather than held as they were: a hold that fails ends the transaction,
         and most changes of an environment do not affect this caller.
         """
-        environment = lock_shared(tx, Environment, self.environment.id)
+        self.confirm_in(lock_shared(tx, Environment, self.environment.id), tx)
+
+    def confirm_in(self, environment: Environment | None, tx: Transaction) -> None:
+        """As `confirm`, in an environment that is held already."""
         if environment is None:
             raise Unauthorized()
         if environment.version != self.environment.version:
@@ -292,6 +295,34 @@ class Authority:
                 raise Unauthorized()
         if self.operator is not None and lock_shared(tx, OperatorSession, self.operator.id) is None:
             raise Unauthorized()  # logged out meanwhile
+
+
+@attrs.frozen
+class AuthorityToChange:
+    """The authority of a call that changes its environment, which it holds exclusively at once:
+    two calls that both held it shared would wait for each other."""
+
+    authority: Authority
+
+    @property
+    def partition(self) -> str:
+        """The environment's id."""
+        return self.authority.partition
+
+    @property
+    def mode(self) -> str:
+        """The environment's mode."""
+        return self.authority.mode
+
+    @property
+    def reads(self) -> Sequence[Get]:
+        """The queries of `confirm`."""
+        _, *others = self.authority.reads
+        return (Get(Environment, self.partition, "exclusive"), *others)
+
+    def confirm(self, tx: Transaction) -> None:
+        """Hold the records of the authority. Raises as `Authority.confirm`."""
+        self.authority.confirm_in(tx.get(Environment, self.partition, for_update=True), tx)
 
 
 def app_principal(app_id: str) -> str:

@@ -18,10 +18,16 @@ from payments_core.engine.decision import CommitAuthority, Decision
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import NotFound, PaymentsError, ResourceConflict, ValidationFailed
+from payments_core.errors import (
+    NotFound,
+    PaymentsError,
+    ResourceConflict,
+    Unavailable,
+    ValidationFailed,
+)
 from payments_core.evolve import evolve
 from payments_core.storage.port import Transaction
-from payments_core.tenants.authorization import Authority
+from payments_core.tenants.authorization import Authority, AuthorityToChange
 from payments_core.tenants.credential_index import CredentialIndex
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import SCOPE_PRODUCT, Environment, Key
@@ -67,13 +73,13 @@ class EnvironmentKeys:
         if expires_at is not None and from_datetime(expires_at) <= self._clock.now():
             raise ValidationFailed.at("expires_at", "must be in the future")
         return self.add(
-            authority,
+            AuthorityToChange(authority),
             authority.environment,
             "restricted",
             name,
             scopes=scopes,
             expires_at=expires_at,
-            idempotency_key=idempotency_key,
+            idempotent=idempotency_key,
         )
 
     @once_per_key
@@ -91,7 +97,7 @@ class EnvironmentKeys:
             raise ResourceConflict(
                 f"A {key.kind} key is revoked with the command `payments admin keys revoke`."
             )
-        return self.revoke(authority, key_id, idempotency_key=idempotency_key)[1]
+        return self.revoke(AuthorityToChange(authority), key_id, idempotent=idempotency_key)[1]
 
     def add(
         self,
@@ -102,7 +108,7 @@ class EnvironmentKeys:
         *,
         scopes: Sequence[str],
         expires_at: datetime | None,
-        idempotency_key: IdempotencyKey = None,
+        idempotent: IdempotencyKey = None,
     ) -> tuple[Key, str]:
         """A new key of any kind. Raises NotFound, ValidationFailed, ResourceConflict."""
         if len(name) > KEY_NAME_CHARACTERS:
@@ -130,13 +136,15 @@ class EnvironmentKeys:
             return _decide_added(lock_environment(tx, environment.id), key, secret, now)
 
         try:
-            return self._committer.commit(authority, decide, idempotent=idempotency_key)
+            return self._committer.commit(authority, decide, idempotent=idempotent)
+        except Unavailable:
+            raise  # it may have been committed, and a repeated request then shows the secret
         except (PaymentsError, AlreadyResponded):
             self._index.remove_key(key)
             raise
 
     def revoke(
-        self, authority: CommitAuthority, key_id: str, *, idempotency_key: IdempotencyKey = None
+        self, authority: CommitAuthority, key_id: str, *, idempotent: IdempotencyKey = None
     ) -> tuple[Environment, Key]:
         """Revoke a key of any kind, and the client sessions that it made. Raises NotFound."""
         now = self._clock.now()
@@ -144,7 +152,7 @@ class EnvironmentKeys:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Environment, Key]]:
             return _decide_revoked(lock_environment(tx, authority.partition), key_id, now)
 
-        environment, key = self._committer.commit(authority, decide, idempotent=idempotency_key)
+        environment, key = self._committer.commit(authority, decide, idempotent=idempotent)
         self._index.remove_key(key)
         return environment, key
 

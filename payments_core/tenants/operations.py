@@ -1,4 +1,4 @@
-"""Apps, environments and keys: made by an operator, never over HTTP (contract §2)."""
+"""Apps, environments and keys: made by an operator, never with a key of the API (contract §2)."""
 
 from __future__ import annotations
 

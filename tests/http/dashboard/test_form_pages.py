@@ -265,7 +265,7 @@ class TestKeys:
         restricted = (make_key(browser, "v2:payments"), revocation(browser))[1]
         [standard] = [one for one in keys(console) if one.kind == "standard"]
         path = f"/dashboard/keys/{standard.id}/revoke"
-        assert browser.forms(path).keys() == {"/dashboard/logout"}
+        assert path not in browser.forms(path)
         token = browser.forms(restricted)[restricted]
         assert browser.post(path, token).status == 403, "the form of another key"
         own = {**token, "formToken": form_token(browser, path)}
