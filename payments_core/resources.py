@@ -105,6 +105,7 @@ class Accounts(Resource):
 
     create: Final = bound(lambda p: p.accounts, accounts.Accounts.create)
     list: Final = bound(lambda p: p.accounts, accounts.Accounts.list)
+    list_briefly: Final = bound(lambda p: p.accounts, accounts.Accounts.list_briefly)
     read: Final = bound(lambda p: p.accounts, accounts.Accounts.get)
     change: Final = bound(lambda p: p.accounts, accounts.Accounts.update)
     read_balances: Final = bound(lambda p: p.vaults, vaults.Vaults.balances)
@@ -228,6 +229,8 @@ class Onramps(Resource):
     list_transactions: Final = bound(
         lambda p: p.onramp_accounts, onramps.OnrampAccounts.list_transactions
     )
+    list_incoming: Final = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.list_incoming)
+    read_incoming: Final = bound(lambda p: p.onramp_accounts, onramps.OnrampAccounts.read_incoming)
 
 
 class Vaults(Resource):

@@ -354,6 +354,8 @@ class Pipeline:
     ) -> None:
         resp.status = response.status
         resp.data = response.body or None
+        if response.pieces is not None:
+            resp.stream = response.pieces
         for cookie in response.headers.get("Set-Cookie", "").splitlines():
             resp.append_header("Set-Cookie", cookie)
         resp.set_headers(

@@ -174,6 +174,9 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
         RatePolicy(
             "operator_minute", "environment", 240, MINUTE, where="for a page of the dashboard"
         ),
+        RatePolicy(
+            "operator_export", "environment", 6, MINUTE, where="for an export of the dashboard"
+        ),
         RatePolicy("operator_login", "address", 10, MINUTE, where="to log in to the dashboard"),
         RatePolicy(
             "operator_name", "address_and_operator", 30, 15 * MINUTE,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from datetime import datetime
 
 import attrs
 
@@ -32,6 +33,7 @@ from payments_core.banks.incoming import (
     VirtualAccountRequest,
 )
 from payments_core.banks.port import BankRefused, BankUnavailable
+from payments_core.brief_repr import brief_repr
 from payments_core.chains.backoff import back_off
 from payments_core.chains.port import AddressSpec
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
@@ -50,17 +52,22 @@ from payments_core.onramps.following import FUNDING
 from payments_core.onramps.record import (
     ONRAMP_NUMBER_SEAL,
     BankTransaction,
+    BankTransactionStatus,
     DepositInstructions,
+    FundingEntry,
     OnrampAccount,
     OnrampDestination,
 )
 from payments_core.payments.destinations import Destinations
+from payments_core.storage.newest import find_newest, where_matches
 from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import PageLimit
 
 OPEN_ONRAMP_ACCOUNT = "onramps.open_account"
+MAX_ENTRIES = 100
+"""The maximum number of movements shown: a transfer has a few, and one more for each reorg."""
 
 
 @attrs.frozen(kw_only=True)
@@ -85,6 +92,22 @@ class OpenedInstructions:
 
     instructions: DepositInstructions
     account_number: str = attrs.field(repr=False)
+
+
+@attrs.frozen
+class IncomingHistory:
+    """A bank transfer to an on-ramp, the on-ramp, and each movement of its money, oldest first.
+
+    >>> shop.onramps.read_incoming("bank_txn_" + "A" * 24)
+    Traceback (most recent call last):
+    payments_core.errors.NotFound: ...
+    """
+
+    __repr__ = brief_repr
+
+    transaction: BankTransaction
+    onramp: OnrampAccount | None
+    entries: tuple[FundingEntry, ...]
 
 
 class OnrampAccounts:
@@ -218,6 +241,46 @@ class OnrampAccounts:
                 limit=limit,
                 skip_damaged=True,
             )
+
+        return self._storage.read(authority.partition, load)
+
+    def list_incoming(
+        self,
+        authority: Authority,
+        *,
+        onramp_account_id: str | None = None,
+        status: BankTransactionStatus | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        after: Position | None = None,
+        limit: PageLimit = 50,
+    ) -> Page[BankTransaction]:
+        """The transfers to every on-ramp of the environment, or to one, that match all filters,
+        newest first."""
+        index = "by_created" if onramp_account_id is None else "by_onramp"
+        key = () if onramp_account_id is None else (onramp_account_id,)
+        where = where_matches(
+            status=status, created_after=created_after, created_before=created_before
+        )
+        return self._storage.read(
+            authority.partition,
+            lambda snapshot: find_newest(
+                snapshot, BankTransaction, index, key, where=where, after=after, limit=limit
+            ),
+        )
+
+    def read_incoming(self, authority: Authority, transaction_id: str) -> IncomingHistory:
+        """A transfer to an on-ramp, and what happened to its money. Raises NotFound."""
+
+        def load(snapshot: Snapshot) -> IncomingHistory:
+            found = snapshot.get(BankTransaction, transaction_id)
+            if found is None:
+                raise NotFound("bank transaction")
+            entries = snapshot.find(
+                FundingEntry, "by_transaction", (found.id,), limit=MAX_ENTRIES, skip_damaged=True
+            )
+            onramp = snapshot.get(OnrampAccount, found.onramp_account_id)
+            return IncomingHistory(found, onramp, entries.records)
 
         return self._storage.read(authority.partition, load)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import attrs
 
 from payments_core.engine.events import BY_NAME, Event
 from payments_core.engine.idempotency.record import Response
+from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.exports import Export, iso, stream
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
     List,
@@ -26,10 +29,9 @@ _SUBJECT_PAGES = {
     "paymentId": ("Payment", "dashboard/payments/{paymentId}"),
     "webhookId": ("Endpoint", "dashboard/webhooks/{webhookId}"),
     "deliveryId": ("Delivery", "dashboard/webhooks/{webhookId}/deliveries/{deliveryId}"),
-    "accountId": ("Account", "dashboard/payments?search={accountId}"),
+    "accountId": ("Account", "dashboard/accounts/{accountId}"),
 }
-"""By the field that has the id: its name, and its page from the root. An account has the list of
-its Payments."""
+"""By the field that has the id: its name, and its page from the root."""
 
 
 @attrs.frozen
@@ -43,24 +45,25 @@ class Subject:
 
 def list_events(service: PaymentsService, call: PageCall) -> Response:
     """The environment's events, newest first."""
-    name = call.query.get("name", "")
-    chosen = name if name in BY_NAME else ""
-    listed = List(call, {"name": chosen} if chosen else {})
-    page = call.resources.events.list(
-        name=chosen or None,
-        after=listed.position,
-        limit=PAGE_SIZE,
-    )
+    filters = _read_filters(call)
+    listed = List(call, filters)
+    page = _read_page(call, filters, listed.position, PAGE_SIZE)
     return render_page(
         call,
         "events.html",
         section="events",
         events=[(event, list_subjects(event)) for event in page.records],
-        chosen=chosen,
+        chosen=filters.get("name", ""),
+        export=listed.export,
         choices=tuple(sorted(BY_NAME)),
         is_first=listed.is_first,
         next_page=listed.build_next(page.next),
     )
+
+
+def export_events(service: PaymentsService, call: PageCall) -> Response:
+    """The events as CSV, without their payloads."""
+    return stream(call, _EVENTS)
 
 
 def list_subjects(event: Event) -> list[Subject]:
@@ -96,3 +99,29 @@ def resend(service: PaymentsService, call: PageCall) -> Response:
         lambda idempotent: call.resources.events.resend(event_id, idempotency_key=idempotent),
         lambda _: redirect(call, f"/dashboard/events/{event_id}", "resend"),
     )
+
+
+def _read_filters(call: PageCall) -> Mapping[str, str]:
+    name = call.query.get("name", "")
+    return {"name": name} if name in BY_NAME else {}
+
+
+def _read_page(
+    call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
+) -> Page[Event]:
+    return call.resources.events.list(name=filters.get("name"), after=after, limit=limit)
+
+
+_EVENTS: Export[Event] = Export(
+    "events",
+    _read_filters,
+    _read_page,
+    {
+        "id": lambda one: one.id,
+        "name": lambda one: one.name,
+        "accountId": lambda one: one.account_id,
+        "paymentId": lambda one: str(one.payload.get("paymentId", "")),
+        "apiVersion": lambda one: one.api_version,
+        "createdAt": lambda one: iso(one.created_at_ms),
+    },
+)

@@ -43,6 +43,7 @@ Kind = Literal[
 ]  # fmt: skip
 
 _CHOSEN = "on"
+_MAX_OPEN_CHOICES = 12
 _REPORTED = (BadInput, ConflictError, Unprocessable)
 """What a caller can correct in the form."""
 _NOT_REPORTED = (IdempotencyConflict, IdempotencyInProgress, Forbidden)
@@ -91,6 +92,11 @@ class Field:
     def id(self) -> str:
         """Its id in the page."""
         return "field-" + self.name.replace(".", "-")
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its choices are folded away."""
+        return len(self.choices) > _MAX_OPEN_CHOICES
 
     def box(self, choice: str) -> str:
         """The name of the box of a choice: no field of a form may be given twice."""

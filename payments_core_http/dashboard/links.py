@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.networks import Networks
 from payments_core.payments.details import PaymentDetails
+from payments_core.payments.record import Payment
 from payments_core.payments.transitions import PAYMENT
+from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.exports import Export, stream
 from payments_core_http.dashboard.forms import Field, Form
-from payments_core_http.dashboard.payments import may_cancel
+from payments_core_http.dashboard.payments import PAYMENT_COLUMNS, may_cancel
 from payments_core_http.dashboard.rendering import PAGE_SIZE, List, redirect, render_page
 from payments_core_http.v2.payments import bodies
 from payments_core_http.v2.payments.handlers import prepare_creation
@@ -37,20 +41,39 @@ _EXPIRIES_S = {
 
 def list_links(service: PaymentsService, call: PageCall) -> Response:
     """The receive Payments with their links, newest first, also those that programs made."""
-    status = next((one for one in _STATUSES if one == call.query.get("status")), None)
-    listed = List(call, {"status": status} if status else {})
-    page = call.resources.payments.list_briefly(
-        intent="receive", status=status, after=listed.position, limit=PAGE_SIZE
-    )
+    filters = _read_filters(call)
+    listed = List(call, filters)
+    page = _read_page(call, filters, listed.position, PAGE_SIZE)
     return render_page(
         call,
         "links.html",
         section="links",
         links=[(one, call.resources.payments.build_url(one)) for one in page.records],
-        chosen=status or "",
+        chosen=filters.get("status", ""),
         choices=_STATUSES,
         is_first=listed.is_first,
         next_page=listed.build_next(page.next),
+        export=listed.export,
+    )
+
+
+def export_links(service: PaymentsService, call: PageCall) -> Response:
+    """The receive Payments with their links, as CSV."""
+    build_url = call.resources.payments.build_url
+    columns = {**PAYMENT_COLUMNS, "paymentUrl": lambda one: build_url(one)}
+    return stream(call, Export("payment-links", _read_filters, _read_page, columns))
+
+
+def _read_filters(call: PageCall) -> Mapping[str, str]:
+    status = call.query.get("status", "")
+    return {"status": status} if status in _STATUSES else {}
+
+
+def _read_page(
+    call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
+) -> Page[Payment]:
+    return call.resources.payments.list_briefly(
+        intent="receive", status=filters.get("status"), after=after, limit=limit
     )
 
 

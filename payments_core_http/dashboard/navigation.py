@@ -17,6 +17,8 @@ from payments_core.tenants.authorization import Authority, Requirement
 
 ANY = Requirement("operator")
 PAYMENTS = Requirement("operator", scopes=("v2:payments",))
+ACCOUNTS = Requirement("operator", scopes=("v2:accounts",))
+DEPOSITS = Requirement("operator", scopes=("v2:accounts", "v2:deposit_addresses"))
 VERIFICATIONS = Requirement("operator", scopes=("v2:kyc",))
 WEBHOOKS = Requirement("operator", scopes=("v2:webhooks", "v2:console"))
 
@@ -45,6 +47,9 @@ SECTIONS: Sequence[Section] = (
     Section("inbox", "Inbox", ANY, get_args(Kind)),
     Section("payments", "Payments", PAYMENTS, ("payments",)),
     Section("links", "Links", PAYMENTS),
+    Section("accounts", "Accounts", ACCOUNTS),
+    Section("payouts", "Payouts", PAYMENTS),
+    Section("onramps", "On-ramps", ACCOUNTS),
     Section("activity", "Activity", PAYMENTS),
     Section("verifications", "Verifications", VERIFICATIONS, ("verifications",)),
     Section("screening", "Screening", PAYMENTS, ("transfers",)),

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from payments_core.clock import parse_iso, to_datetime
+from payments_core.csv_text import Cell
 from payments_core.engine.idempotency.record import Response
 from payments_core.engine.identifiers import is_identifier
 from payments_core.errors import PaymentsError, ValidationFailed
+from payments_core.money import format_amount
 from payments_core.payments import lifecycle
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
 from payments_core.payments.record import Payment
 from payments_core.payments.refunding.operations import NewRefund, PlannedRefund
 from payments_core.payments.timeline import with_notes
 from payments_core.payments.transitions import PAYMENT
+from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.exports import Export, iso, stream
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
     List,
@@ -40,17 +44,12 @@ _ENDED = ("succeeded", "partially_refunded", "refunded", "expired", "cancelled",
 
 def list_payments(service: PaymentsService, call: PageCall) -> Response:
     """The Payments under the filters, newest first."""
-    filters = {name: text for name in _FILTERS if (text := call.query.get(name, "").strip())}
+    filters = _list_given(call)
     search = filters.get("search", "")
     if is_identifier(search, "payment"):
         return redirect(call, f"/dashboard/payments/{search}")
     listed = List(call, filters)
-    page = call.resources.payments.list_briefly(
-        account_id=search if is_identifier(search, "acct") else None,
-        **_read_filters(filters),
-        after=listed.position,
-        limit=PAGE_SIZE,
-    )
+    page = _read_page(call, filters, listed.position, PAGE_SIZE)
     return render_page(
         call,
         "payments.html",
@@ -60,9 +59,15 @@ def list_payments(service: PaymentsService, call: PageCall) -> Response:
         is_filtered=bool(filters),
         is_first=listed.is_first,
         next_page=listed.build_next(page.next),
+        export=listed.export,
         choices=STATUSES,
         intents=INTENTS,
     )
+
+
+def export_payments(service: PaymentsService, call: PageCall) -> Response:
+    """The Payments as CSV."""
+    return stream(call, _PAYMENTS)
 
 
 def show_payment(service: PaymentsService, call: PageCall) -> Response:
@@ -97,16 +102,42 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
     )
 
 
+def _list_given(call: PageCall) -> Mapping[str, str]:
+    return {name: text for name in _FILTERS if (text := call.query.get(name, "").strip())}
+
+
+def _read_page(
+    call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
+) -> Page[Payment]:
+    search = filters.get("search", "")
+    return call.resources.payments.list_briefly(
+        account_id=search if is_identifier(search, "acct") else None,
+        **_read_filters(filters),
+        after=after,
+        limit=limit,
+    )
+
+
 def _read_filters(filters: Mapping[str, str]) -> Mapping[str, Any]:
     """The filters of the list of Payments; what the form does not offer is left out."""
-    search, last = filters.get("search", ""), _parse_day(filters, "to")
+    search = filters.get("search", "")
+    created_after, created_before = read_days(filters)
     choices = {"status": STATUSES, "intent": INTENTS}
     return {
         **{name: filters[name] for name, known in choices.items() if filters.get(name) in known},
         "reference": None if not search or is_identifier(search, "acct") else search,
-        "created_after": _parse_day(filters, "from"),
-        "created_before": None if last is None else last + timedelta(days=1),
+        "created_after": created_after,
+        "created_before": created_before,
     }
+
+
+def read_days(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | None]:
+    """The window of creation from the day `from` to the end of the day `to`, in UTC.
+
+    Raises ValidationFailed.
+    """
+    last = _parse_day(filters, "to")
+    return _parse_day(filters, "from"), None if last is None else last + timedelta(days=1)
 
 
 def _parse_day(filters: Mapping[str, str], name: str) -> datetime | None:
@@ -150,3 +181,28 @@ def may_cancel(payment: Payment) -> bool:
     except PaymentsError:
         return False
     return True
+
+
+PAYMENT_COLUMNS: Mapping[str, Callable[[Payment], Cell]] = {
+    "id": lambda one: one.id,
+    "intent": lambda one: one.intent,
+    "status": lambda one: one.status,
+    "labels": lambda one: " ".join(one.labels),
+    "amount": lambda one: format_amount(one.amount_atomic, one.decimals),
+    "assetSymbol": lambda one: one.asset_symbol,
+    "chainId": lambda one: one.chain_id,
+    "received": lambda one: format_amount(one.received_atomic, one.decimals),
+    "refunded": lambda one: format_amount(one.refunded_atomic, one.decimals),
+    "fee": lambda one: format_amount(one.fee_atomic, one.decimals),
+    "reference": lambda one: one.reference,
+    "description": lambda one: one.description,
+    "accountId": lambda one: one.account_id,
+    "externalUserId": lambda one: one.external_user_id,
+    "recipientAddress": lambda one: one.destination.address,
+    "releaseHash": lambda one: one.release_hash,
+    "createdAt": lambda one: iso(one.created_at_ms),
+    "succeededAt": lambda one: iso(one.succeeded_at_ms),
+    "expiresAt": lambda one: iso(one.expires_at_ms),
+}
+
+_PAYMENTS: Export[Payment] = Export("payments", _list_given, _read_page, PAYMENT_COLUMNS)

@@ -53,7 +53,7 @@ _KEY_BYTES = 18
 _DONE_QUERY = "?done="
 _OWN_PATH = re.compile(r"/dashboard(?:/[A-Za-z0-9_-]+)*", re.ASCII)
 _PARENT = re.compile(
-    r"(/dashboard/(?:(?:payments|webhooks|events)/[A-Za-z0-9_-]+|security))/.+", re.ASCII
+    r"(/dashboard/(?:(?:payments|accounts|webhooks|events)/[A-Za-z0-9_-]+|security))/.+", re.ASCII
 )
 
 
@@ -204,6 +204,13 @@ class List:
         cursor = cursors.encode(self.call.service.parts.ports.key_ring, self._name, position)
         given = {**self.filters, "cursor": cursor}
         return "?" + "&".join(f"{name}={quote(text, safe='')}" for name, text in given.items())
+
+    @property
+    def export(self) -> str:
+        """The path and the query of the list's file, from the root."""
+        path = self.call.route.path.format(**self.call.path)
+        query = "&".join(f"{name}={quote(text, safe='')}" for name, text in self.filters.items())
+        return f"{path[1:]}/export" + (f"?{query}" if query else "")
 
     @property
     def is_first(self) -> bool:

@@ -14,7 +14,14 @@ from payments_core import errors
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import PaymentsError
 from payments_core.tenants.authorization import Requirement
-from payments_core_http.dashboard.navigation import ANY, PAYMENTS, VERIFICATIONS, WEBHOOKS
+from payments_core_http.dashboard.navigation import (
+    ACCOUNTS,
+    ANY,
+    DEPOSITS,
+    PAYMENTS,
+    VERIFICATIONS,
+    WEBHOOKS,
+)
 from payments_core_http.errors import FormRefused
 from payments_core_http.routing import Method, PageRoute, Row
 
@@ -48,6 +55,13 @@ def _complete(answer: Response, path: str, public_url: str) -> Response:
     return complete(answer, path, public_url)
 
 
+def _export(path: str, handler: str, needs: Requirement, what: str) -> PageRoute:
+    """The file of the list at a path."""
+    return _page(
+        "GET", f"{path}/export", handler, needs, f"{what} as CSV.", policy="operator_export"
+    )
+
+
 def _page(
     method: Method, path: str, handler: str, needs: Requirement | None, summary: str, **more: Any
 ) -> PageRoute:
@@ -65,6 +79,7 @@ def _page(
     )
 
 
+_ACCOUNT = "/accounts/{accountId}"
 _PAYMENT = "/payments/{paymentId}"
 _WEBHOOK = "/webhooks/{webhookId}"
 _DELIVERY = f"{_WEBHOOK}/deliveries/{{deliveryId}}"
@@ -80,6 +95,7 @@ ROUTES: tuple[Row, ...] = (
     _page("GET", "/inbox", "inbox.show_inbox", ANY, "List what waits for a person."),
     _page("GET", "/search", "search.search", ANY, "Find what a text names."),
     _page("GET", "/payments", "payments.list_payments", PAYMENTS, "List the Payments."),
+    _export("/payments", "payments.export_payments", PAYMENTS, "Export the Payments"),
     _page("GET", _PAYMENT, "payments.show_payment", PAYMENTS, "Show one Payment's history."),
     _page("GET", f"{_PAYMENT}/refund", "decisions.show_refund", PAYMENTS, "Review a refund."),
     _page("POST", f"{_PAYMENT}/refund", "decisions.refund", PAYMENTS, "Refund."),
@@ -91,9 +107,24 @@ ROUTES: tuple[Row, ...] = (
     _page("GET", f"{_PAYMENT}/cancel", "decisions.show_cancel", PAYMENTS, "Review the end."),
     _page("POST", f"{_PAYMENT}/cancel", "decisions.cancel", PAYMENTS, "Cancel."),
     _page("GET", "/links", "links.list_links", PAYMENTS, "List the payment links."),
+    _export("/links", "links.export_links", PAYMENTS, "Export the payment links"),
     _page("GET", "/links/new", "links.show_new", PAYMENTS, "Prepare a payment link."),
     _page("POST", "/links/new", "links.create", PAYMENTS, "Make a payment link."),
     _page("GET", "/links/{paymentId}", "links.show_link", PAYMENTS, "Show a payment link."),
+    _page("GET", "/accounts", "accounts.list_accounts", ACCOUNTS, "List the accounts."),
+    _export("/accounts", "accounts.export_accounts", ACCOUNTS, "Export the accounts"),
+    _page("GET", _ACCOUNT, "accounts.show_account", ACCOUNTS, "Show an account."),
+    _page("GET", f"{_ACCOUNT}/deposits", "accounts.list_deposits", DEPOSITS, "List its deposits."),
+    _export(f"{_ACCOUNT}/deposits", "accounts.export_deposits", DEPOSITS, "Export its deposits"),
+    _page("GET", "/payouts", "payouts.list_payouts", PAYMENTS, "List the payouts."),
+    _export("/payouts", "payouts.export_payouts", PAYMENTS, "Export the payouts"),
+    _page("GET", "/payouts/{paymentId}", "payouts.show_payout", PAYMENTS, "Show a payout."),
+    _page("GET", "/onramps", "onramps.list_incoming", ACCOUNTS, "List transfers to on-ramps."),
+    _export("/onramps", "onramps.export_incoming", ACCOUNTS, "Export transfers to on-ramps"),
+    _page(
+        "GET", "/onramps/{transactionId}", "onramps.show_incoming", ACCOUNTS,
+        "Show a transfer to an on-ramp.",
+    ),
     _page("GET", "/activity", "activity.show_activity", PAYMENTS, "Show the volume."),
     _page(
         "GET", "/verifications", "verifications.list_pending", VERIFICATIONS,
@@ -124,6 +155,7 @@ ROUTES: tuple[Row, ...] = (
     _page("GET", f"{_WEBHOOK}/status", "endpoints.show_status", WEBHOOKS, "Review a status."),
     _page("POST", f"{_WEBHOOK}/status", "endpoints.change_status", WEBHOOKS, "Set a status."),
     _page("GET", _WEBHOOK, "webhooks.show_endpoint", WEBHOOKS, "Show an endpoint."),
+    _export(f"{_WEBHOOK}", "webhooks.export_deliveries", WEBHOOKS, "Export its deliveries"),
     _page("GET", f"{_WEBHOOK}/health", "activity.show_health", WEBHOOKS, "Show its health."),
     _page("POST", f"{_WEBHOOK}/test", "webhooks.test", WEBHOOKS, "Send a test event."),
     _page("GET", f"{_WEBHOOK}/rotate", "webhooks.show_rotate", WEBHOOKS, "Review a rotation."),
@@ -133,9 +165,11 @@ ROUTES: tuple[Row, ...] = (
     _page("GET", _DELIVERY, "webhooks.show_delivery", WEBHOOKS, "Show a delivery."),
     _page("POST", f"{_DELIVERY}/retry", "webhooks.retry", WEBHOOKS, "Retry a delivery."),
     _page("GET", "/events", "events.list_events", WEBHOOKS, "List the events."),
+    _export("/events", "events.export_events", WEBHOOKS, "Export the events"),
     _page("GET", "/events/{eventId}", "events.show_event", WEBHOOKS, "Show an event."),
     _page("POST", "/events/{eventId}/resend", "events.resend", WEBHOOKS, "Send an event again."),
     _page("GET", "/requests", "requests.list_requests", ANY, "List the API requests."),
+    _export("/requests", "requests.export_requests", ANY, "Export the API requests"),
     _page("GET", "/requests/{requestId}", "requests.show_request", ANY, "Show an API request."),
     _page("GET", "/settings", "settings.show_settings", ANY, "Show the payment settings."),
     _page("POST", "/settings", "settings.replace", ANY, "Replace the payment settings."),

@@ -13,6 +13,7 @@ from payments_core.search import Found, FoundKind
 from payments_core.tenants.authorization import Requirement
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.navigation import (
+    ACCOUNTS,
     PAYMENTS,
     VERIFICATIONS,
     WEBHOOKS,
@@ -37,7 +38,7 @@ class Place:
 
 _PLACES: Mapping[FoundKind, Place] = {
     "payment": Place("Payment", "/dashboard/payments/{id}", PAYMENTS),
-    "account": Place("Account", "/dashboard/payments?search={id}", PAYMENTS),
+    "account": Place("Account", "/dashboard/accounts/{id}", ACCOUNTS),
     "verification": Place("Verification", "/dashboard/verifications/{id}", VERIFICATIONS),
     "endpoint": Place("Webhook endpoint", "/dashboard/webhooks/{id}", WEBHOOKS),
     "delivery": Place("Delivery", "/dashboard/webhooks/{within}/deliveries/{id}", WEBHOOKS),

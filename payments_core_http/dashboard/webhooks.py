@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, get_args
 
 from payments_core.clock import HOUR, format_iso, parse_iso, to_datetime
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ValidationFailed
+from payments_core.storage.port import Page, Position
 from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS
 from payments_core.webhooks.operations import MAX_OVERLAP_S
-from payments_core.webhooks.record import DeliveryStatus
+from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint
 from payments_core.webhooks.trimming import KEPT
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.endpoints import list_changes
+from payments_core_http.dashboard.exports import Export, iso, stream
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
     List,
@@ -47,15 +50,9 @@ def list_endpoints(service: PaymentsService, call: PageCall) -> Response:
 
 def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
     """An endpoint and its deliveries, most recently updated first."""
-    status = call.query.get("status", "")
-    chosen = next((one for one in DELIVERY_STATUSES if one == status), None)
-    listed = List(call, {"status": chosen} if chosen else {})
-    endpoint, page = call.resources.webhooks.list_deliveries(
-        call.path["webhookId"],
-        status=chosen,
-        limit=PAGE_SIZE,
-        after=listed.position,
-    )
+    filters = _read_filters(call)
+    listed = List(call, filters)
+    endpoint, page = _read_deliveries(call, filters, listed.position, PAGE_SIZE)
     health = call.resources.webhooks.read_health(endpoint.id)
     return render_page(
         call,
@@ -65,13 +62,19 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
         health=health,
         state=name_state(health),
         deliveries=page.records,
-        chosen=chosen or "",
+        chosen=filters.get("status", ""),
+        export=listed.export,
         choices=DELIVERY_STATUSES,
         kept=KEPT[endpoint.status],
         changes=list_changes(endpoint.status),
         is_first=listed.is_first,
         next_page=listed.build_next(page.next),
     )
+
+
+def export_deliveries(service: PaymentsService, call: PageCall) -> Response:
+    """An endpoint's deliveries as CSV, without their bodies."""
+    return stream(call, _DELIVERIES)
 
 
 def show_delivery(service: PaymentsService, call: PageCall) -> Response:
@@ -178,3 +181,35 @@ def _read_since(call: PageCall) -> datetime:
         return to_datetime(parse_iso(f"{call.body.get('since', '')}Z"))
     except (ValueError, OverflowError):
         raise ValidationFailed.at("since", "must be a time such as 2026-09-21T14:00") from None
+
+
+def _read_filters(call: PageCall) -> Mapping[str, str]:
+    status = call.query.get("status", "")
+    return {"status": status} if status in DELIVERY_STATUSES else {}
+
+
+def _read_deliveries(
+    call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
+) -> tuple[Endpoint, Page[Delivery]]:
+    chosen = next((one for one in DELIVERY_STATUSES if one == filters.get("status")), None)
+    return call.resources.webhooks.list_deliveries(
+        call.path["webhookId"], status=chosen, limit=limit, after=after
+    )
+
+
+_DELIVERIES: Export[Delivery] = Export(
+    "deliveries",
+    _read_filters,
+    lambda *given: _read_deliveries(*given)[1],
+    {
+        "id": lambda one: one.id,
+        "outboxEventId": lambda one: one.event_id,
+        "eventName": lambda one: one.event_name,
+        "status": lambda one: one.status,
+        "attempts": lambda one: one.attempts,
+        "responseStatus": lambda one: one.response_status,
+        "createdAt": lambda one: iso(one.created_at_ms),
+        "updatedAt": lambda one: iso(one.updated_at_ms),
+        "deliveredAt": lambda one: iso(one.delivered_at_ms),
+    },
+)

@@ -9,6 +9,7 @@ import attrs
 
 from payments_core.chains.port import NetworkKind
 from payments_core.engine.events import FAILING, RECOVERED, TEST
+from payments_core.engine.state_machine import StateMachine
 from payments_core.errors import PaymentsError
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.record import Payment
@@ -108,6 +109,20 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
     "created": StatusWords("wait", "Created", "It is not sent yet."),
     "submitted": StatusWords("wait", "Submitted", "It was sent, and is not final."),
     "creating": StatusWords("wait", "Creating", "It is being made."),
+    # Payouts, transfers to on-ramps, deposits
+    "settled": StatusWords("good", "Settled", "The recipient has the money."),
+    "returned": StatusWords("warn", "Returned", "The recipient's bank sent the money back."),
+    "scheduled": StatusWords("wait", "Scheduled", "The bank expects it."),
+    "received": StatusWords("wait", "Received", "The bank has it."),
+    "detected": StatusWords("wait", "Detected", "It was found on the chain, and is not final."),
+    "confirmed": StatusWords("wait", "Confirmed", "It is final, and goes to the vault."),
+    # Accounts, verifications, vaults
+    "suspended": StatusWords("warn", "Suspended", "It cannot pay or be paid now."),
+    "closed": StatusWords("end", "Closed", "It cannot pay or be paid any more."),
+    "not_started": StatusWords("end", "Not started", "Nobody has asked for a verification."),
+    "approved": StatusWords("good", "Approved", "The identity is confirmed."),
+    "counterfactual": StatusWords("end", "Not deployed", "Its address can receive already."),
+    "deployed": StatusWords("good", "Deployed", "Its contract is on the chain."),
     # Keys
     "live": StatusWords("good", "Active", "It gives access to the API."),
     "revoked": StatusWords("end", "Revoked", "It gives no access."),
@@ -212,6 +227,11 @@ _BY_STATUS: Mapping[int, str] = {
     429: "Too many requests",
     503: "The service is not available",
 }
+
+
+def name_meanings(machine: StateMachine) -> Mapping[str, str]:
+    """What each state of a machine means, by the first of its transitions that leads to it."""
+    return {one.target: one.why for one in reversed(machine.transitions)}
 
 
 def find_error_words(error: PaymentsError, status: int) -> str:

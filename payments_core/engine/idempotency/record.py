@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
@@ -32,7 +32,10 @@ _COMPRESS_FROM_BYTES = 4_096
 
 @attrs.frozen
 class Response:
-    """A status and the exact bytes of a body, with the headers of a read; none are stored."""
+    """A status and the exact bytes of a body, with the headers of a read; none are stored.
+
+    A response that may be long has `pieces` of a body instead, which are made while they are sent.
+    """
 
     __repr__ = brief_repr
 
@@ -40,6 +43,7 @@ class Response:
     body: bytes = attrs.field(repr=False)
     api_version: str
     headers: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    pieces: Iterator[bytes] | None = attrs.field(default=None, repr=False, hash=False)
 
 
 class AlreadyResponded(Exception):

@@ -16,6 +16,7 @@ from payments_core.deposits.record import Deposit
 from payments_core.money import Atomic
 from payments_core.onramps.record import (
     ONRAMP_NUMBER_SEAL,
+    BankTransaction,
     DepositInstructions,
     OnrampAccount,
     OnrampDestination,
@@ -61,6 +62,16 @@ def bearer(token: str) -> dict[str, str]:
 def listed_address(name: str) -> str:
     """A wallet address that nobody else lists."""
     return "0x" + hashlib.sha256(name.encode()).hexdigest()[:40]
+
+
+_TO_PAYEE = OnrampDestination(
+    type="wallet",
+    chain_id=BASE,
+    asset_symbol="USDC",
+    token_address="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+    decimals=6,
+    address=PAYEE,
+)
 
 
 class PopulatedEnvironment:
@@ -176,6 +187,29 @@ class PopulatedEnvironment:
                 )
             )
 
+    def _incoming(self, account_id: str, onramp_id: str) -> str:
+        """A bank transfer to an on-ramp, which the bank expects."""
+        ports = self.wire.service.parts.ports
+        id = ports.identifiers.new("bank_txn")
+        self._insert(
+            BankTransaction(
+                id=id,
+                onramp_account_id=onramp_id,
+                account_id=account_id,
+                external_user_id="buyer",
+                incoming_id=id,
+                rail="wire",
+                amount_cents=100,
+                type="transfer",
+                destination=_TO_PAYEE,
+                status="scheduled",
+                api_version=CURRENT_VERSION,
+                created_at_ms=ports.clock.now(),
+                updated_at_ms=ports.clock.now(),
+            )
+        )
+        return id
+
     def _onramp(self, account_id: str) -> str:
         """An on-ramp whose number the bank has made."""
         ports = self.wire.service.parts.ports
@@ -189,14 +223,7 @@ class PopulatedEnvironment:
                 bank_key=id,
                 status="active",
                 currency="usd",
-                destination=OnrampDestination(
-                    type="wallet",
-                    chain_id=BASE,
-                    asset_symbol="USDC",
-                    token_address="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-                    decimals=6,
-                    address=PAYEE,
-                ),
+                destination=_TO_PAYEE,
                 instructions=DepositInstructions(
                     bank_name="Bank",
                     bank_address="1 Main St",
@@ -327,7 +354,8 @@ class PopulatedEnvironment:
                 walletId=made["wallets"][0]["id"],
                 mandateId=mandate["id"],
                 clientSessionId=self.session(account_id)["clientSessionId"],
-                onrampBankAccountId=self._onramp(account_id),
+                onrampBankAccountId=(onramp := self._onramp(account_id)),
+                transactionId=self._incoming(account_id, onramp),
                 verificationId=self._verification(account_id),
                 heldTransferId=self._held_transfer(),
                 depositId=self._deposit(account_id, issued, wallets[1]),

@@ -12,6 +12,7 @@ from typing import Any
 from playwright.sync_api import Browser
 
 from tests.http.dashboard.served_dashboard import HOME, PAGES, ServedDashboard, serve_dashboard
+from tests.http.dashboard.served_office import OFFICE_PAGES, ServedOffice, serve_office
 from tests.http.pages.browser import open_chromium
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -22,7 +23,7 @@ LOOKS: tuple[tuple[str, dict[str, int]], ...] = (
     ("dark", {"width": 390, "height": 700}),
 )
 LOGIN = "login"
-PICTURES = (LOGIN, *PAGES)
+PICTURES = (LOGIN, *PAGES, *OFFICE_PAGES)
 
 
 def name_picture(name: str, scheme: str) -> str:
@@ -30,7 +31,9 @@ def name_picture(name: str, scheme: str) -> str:
     return f"{name}-{scheme}.png"
 
 
-def take_pictures(browser: Browser, dashboard: ServedDashboard, folder: Path) -> None:
+def take_pictures(
+    browser: Browser, dashboard: ServedDashboard | ServedOffice, folder: Path
+) -> None:
     """Every page, in each look."""
     for scheme, size in LOOKS:
         given: dict[str, Any] = {"color_scheme": scheme, "viewport": size}
@@ -51,8 +54,11 @@ def main(folder: Path = FOLDER) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.png"):
         old.unlink()
-    with open_chromium() as browser, serve_dashboard() as dashboard:
-        take_pictures(browser, dashboard, folder)
+    with open_chromium() as browser:
+        with serve_dashboard() as dashboard:
+            take_pictures(browser, dashboard, folder)
+        with serve_office() as office:
+            take_pictures(browser, office, folder)
 
 
 if __name__ == "__main__":

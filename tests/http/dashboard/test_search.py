@@ -79,7 +79,7 @@ def test_an_account_is_found_by_its_ids_and_its_wallet(
     address = console.call(
         "POST", f"/v2/accounts/{made['id']}/deposit-addresses", {"chainId": 8453}, key="d"
     ).json
-    page = f"/dashboard/payments?search={made['id']}"
+    page = f"/dashboard/accounts/{made['id']}"
     for text in (made["id"], "user-9", WALLET.lower(), address["address"]):
         assert find(browser, text) == page, text
 

@@ -1,0 +1,116 @@
+"""On-ramps: the bank transfers to them, and what happened to the money of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, get_args
+
+from payments_core.engine.idempotency.record import Response
+from payments_core.engine.identifiers import is_identifier
+from payments_core.onramps.lifecycle import BANK_TRANSACTION, format_cents
+from payments_core.onramps.record import BankTransaction, BankTransactionStatus
+from payments_core.storage.port import Page, Position
+from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.exports import Export, iso, stream
+from payments_core_http.dashboard.payments import read_days
+from payments_core_http.dashboard.rendering import PAGE_SIZE, List, render_page
+from payments_core_http.dashboard.words import name_meanings
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+STATUSES: tuple[BankTransactionStatus, ...] = get_args(BankTransactionStatus)
+MEANINGS = name_meanings(BANK_TRANSACTION)
+_FILTERS = ("status", "onramp", "from", "to")
+
+
+def list_incoming(service: PaymentsService, call: PageCall) -> Response:
+    """The transfers to every on-ramp, or to one, newest first."""
+    filters = _read_filters(call)
+    listed = List(call, filters)
+    page = _read_page(call, filters, listed.position, PAGE_SIZE)
+    return render_page(
+        call,
+        "onramps.html",
+        section="onramps",
+        transfers=page.records,
+        dollars=format_cents,
+        filters={name: filters.get(name, "") for name in _FILTERS},
+        is_filtered=bool(filters),
+        choices=STATUSES,
+        is_first=listed.is_first,
+        next_page=listed.build_next(page.next),
+        export=listed.export,
+    )
+
+
+def show_incoming(service: PaymentsService, call: PageCall) -> Response:
+    """A transfer to an on-ramp: its state, its times, and each movement of its money."""
+    history = call.resources.onramps.read_incoming(call.path["transactionId"])
+    return render_page(
+        call,
+        "onramp.html",
+        section="onramps",
+        transfer=history.transaction,
+        onramp=history.onramp,
+        entries=history.entries,
+        dollars=format_cents,
+        meaning=MEANINGS[history.transaction.status],
+    )
+
+
+def export_incoming(service: PaymentsService, call: PageCall) -> Response:
+    """The transfers as CSV."""
+    return stream(call, _TRANSFERS)
+
+
+def _read_filters(call: PageCall) -> Mapping[str, str]:
+    given = {name: text for name in _FILTERS if (text := call.query.get(name, "").strip())}
+    if given.get("status") not in STATUSES:
+        given.pop("status", None)
+    if not is_identifier(given.get("onramp", ""), "onramp_account"):
+        given.pop("onramp", None)
+    return given
+
+
+def _read_page(
+    call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
+) -> Page[BankTransaction]:
+    chosen = next((one for one in STATUSES if one == filters.get("status")), None)
+    created_after, created_before = read_days(filters)
+    return call.resources.onramps.list_incoming(
+        onramp_account_id=filters.get("onramp"),
+        status=chosen,
+        created_after=created_after,
+        created_before=created_before,
+        after=after,
+        limit=limit,
+    )
+
+
+_TRANSFERS: Export[BankTransaction] = Export(
+    "on-ramp-transfers",
+    _read_filters,
+    _read_page,
+    {
+        "id": lambda one: one.id,
+        "status": lambda one: one.status,
+        "reason": lambda one: one.reason,
+        "type": lambda one: one.type,
+        "rail": lambda one: one.rail,
+        "currency": lambda one: "usd",
+        "amount": lambda one: format_cents(one.amount_cents),
+        "senderName": lambda one: one.sender_name,
+        "reference": lambda one: one.reference,
+        "accountId": lambda one: one.account_id,
+        "onrampBankAccountId": lambda one: one.onramp_account_id,
+        "chainId": lambda one: one.destination.chain_id,
+        "assetSymbol": lambda one: one.destination.asset_symbol,
+        "address": lambda one: one.destination.address,
+        "transactionHash": lambda one: one.transaction_hash,
+        "createdAt": lambda one: iso(one.created_at_ms),
+        "receivedAt": lambda one: iso(one.received_at_ms),
+        "settledAt": lambda one: iso(one.settled_at_ms),
+        "refundedAt": lambda one: iso(one.refunded_at_ms),
+    },
+)

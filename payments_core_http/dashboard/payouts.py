@@ -1,0 +1,143 @@
+"""Payouts to banks: the list, and one payout with its times at the bank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from payments_core.accounts.bank_accounts.record import BankAccount
+from payments_core.engine.idempotency.record import Response
+from payments_core.money import format_amount
+from payments_core.payments.payouts.lifecycle import PAYOUT
+from payments_core.payments.record import Payment, Payout
+from payments_core.payments.timeline import with_notes
+from payments_core.storage.port import Page, Position
+from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.exports import Export, iso, stream
+from payments_core_http.dashboard.payments import read_days
+from payments_core_http.dashboard.rendering import List, redirect, render_page
+from payments_core_http.dashboard.words import name_meanings
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+STATUSES = tuple(sorted(PAYOUT.states))
+MEANINGS = name_meanings(PAYOUT)
+_FILTERS = ("status", "from", "to")
+_SEARCHED = 100
+"""How many sends a page looks at: a send to a wallet is no payout."""
+_MAX_BANK_ACCOUNTS = 100
+
+
+def list_payouts(service: PaymentsService, call: PageCall) -> Response:
+    """The payouts under the filters, newest first."""
+    filters = _read_filters(call)
+    listed = List(call, filters)
+    page = _read_page(call, filters, listed.position, _SEARCHED)
+    return render_page(
+        call,
+        "payouts.html",
+        section="payouts",
+        payouts=page.records,
+        filters={name: filters.get(name, "") for name in _FILTERS},
+        is_filtered=bool(filters),
+        choices=STATUSES,
+        is_first=listed.is_first,
+        next_page=listed.build_next(page.next),
+        export=listed.export,
+    )
+
+
+def show_payout(service: PaymentsService, call: PageCall) -> Response:
+    """A payout: its state, its bank account, and what happened when.
+
+    For a Payment without a payout, it leads to the Payment.
+    """
+    payment = call.resources.payments.read(call.path["paymentId"]).payment
+    if payment.payout is None:
+        return redirect(call, f"/dashboard/payments/{payment.id}")
+    return render_page(
+        call,
+        "payout.html",
+        section="payouts",
+        payment=payment,
+        payout=payment.payout,
+        meaning=MEANINGS[payment.payout.status],
+        bank_account=_find_bank_account(call, payment, payment.payout),
+        timeline=tuple(reversed(with_notes(payment))),
+    )
+
+
+def export_payouts(service: PaymentsService, call: PageCall) -> Response:
+    """The payouts as CSV."""
+    return stream(call, _PAYOUTS)
+
+
+def _find_bank_account(call: PageCall, payment: Payment, payout: Payout) -> BankAccount | None:
+    """The bank account that is paid; None if the environment lacks accounts."""
+    if payment.source is None or "accounts" not in call.authority.environment.products:
+        return None
+    account_id = payment.source.account_id
+    page = call.resources.bank_accounts.list(account_id, limit=_MAX_BANK_ACCOUNTS)
+    return next((one for one in page.records if one.id == payout.bank_account_id), None)
+
+
+def _read_filters(call: PageCall) -> Mapping[str, str]:
+    given = {name: text for name in _FILTERS if (text := call.query.get(name, "").strip())}
+    if given.get("status") not in STATUSES:
+        given.pop("status", None)
+    return given
+
+
+def _read_page(
+    call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
+) -> Page[Payment]:
+    """The payouts among the sends that are looked at, which may be none."""
+    created_after, created_before = read_days(filters)
+    page = call.resources.payments.list_briefly(
+        intent="send",
+        created_after=created_after,
+        created_before=created_before,
+        after=after,
+        limit=limit,
+    )
+    status = filters.get("status")
+    found = [
+        one
+        for one in page.records
+        if one.payout is not None and status in (None, one.payout.status)
+    ]
+    return Page(tuple(found), page.next)
+
+
+def _payout(payment: Payment) -> Payout:
+    assert payment.payout is not None, "only Payments with a payout are listed"
+    return payment.payout
+
+
+_PAYOUTS: Export[Payment] = Export(
+    "payouts",
+    _read_filters,
+    _read_page,
+    {
+        "paymentId": lambda one: one.id,
+        "payoutStatus": lambda one: _payout(one).status,
+        "paymentStatus": lambda one: one.status,
+        "amount": lambda one: format_amount(one.amount_atomic, one.decimals),
+        "assetSymbol": lambda one: one.asset_symbol,
+        "chainId": lambda one: one.chain_id,
+        "accountId": lambda one: one.source.account_id if one.source else None,
+        "bankAccountId": lambda one: _payout(one).bank_account_id,
+        "rail": lambda one: _payout(one).rail,
+        "attempt": lambda one: _payout(one).attempt,
+        "bankReference": lambda one: _payout(one).reference,
+        "settlesOn": lambda one: _payout(one).settles_on,
+        "returnCode": lambda one: _payout(one).return_code,
+        "failure": lambda one: _payout(one).failure,
+        "reference": lambda one: one.reference,
+        "createdAt": lambda one: iso(one.created_at_ms),
+        "submittedAt": lambda one: iso(_payout(one).submitted_at_ms),
+        "settledAt": lambda one: iso(_payout(one).settled_at_ms),
+        "returnedAt": lambda one: iso(_payout(one).returned_at_ms),
+    },
+)
