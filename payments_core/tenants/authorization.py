@@ -320,6 +320,11 @@ class AuthorityToChange:
         _, *others = self.authority.reads
         return (Get(Environment, self.partition, "exclusive"), *others)
 
+    @property
+    def trace(self) -> Trace | None:
+        """The trace of the operation."""
+        return self.authority.trace
+
     def confirm(self, tx: Transaction) -> None:
         """Hold the records of the authority. Raises as `Authority.confirm`."""
         self.authority.confirm_in(tx.get(Environment, self.partition, for_update=True), tx)

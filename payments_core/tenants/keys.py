@@ -72,11 +72,13 @@ class EnvironmentKeys:
             raise ValidationFailed.at("scopes", "must have at least one")
         if expires_at is not None and from_datetime(expires_at) <= self._clock.now():
             raise ValidationFailed.at("expires_at", "must be in the future")
+        key_id = self._identifiers.new("key")
         return self.add(
-            AuthorityToChange(authority),
+            AuthorityToChange(evolve(authority, named_ids=(key_id,))),
             authority.environment,
             "restricted",
             name,
+            key_id=key_id,
             scopes=scopes,
             expires_at=expires_at,
             idempotent=idempotency_key,
@@ -106,6 +108,7 @@ class EnvironmentKeys:
         kind: SecretKind,
         name: str,
         *,
+        key_id: str,
         scopes: Sequence[str],
         expires_at: datetime | None,
         idempotent: IdempotencyKey = None,
@@ -120,7 +123,7 @@ class EnvironmentKeys:
         secret = new_secret(kind, environment.mode, self._entropy)
         now = self._clock.now()
         key = Key(
-            id=self._identifiers.new("key"),
+            id=key_id,
             kind=kind,
             name=name,
             digest=self._key_ring.digest(DIGEST_PURPOSE, secret),

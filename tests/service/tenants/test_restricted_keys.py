@@ -110,3 +110,11 @@ def test_without_the_directory_no_secret_is_shown(
     with pytest.raises(Unavailable):
         world.resources.keys.create("reports", scopes=SCOPES)
     assert environment(world).keys == before
+
+
+def test_each_change_of_a_key_is_in_the_audit_trail(world: World) -> None:
+    key, _ = world.resources.keys.create("reports", scopes=SCOPES)
+    world.resources.keys.revoke(key.id)
+    world.resources.keys.revoke(key.id)
+    entries = world.resources.audit.list(object_id=key.id).records
+    assert [one.operation for one in entries][:2] == ["keys.revoke", "keys.create"]
