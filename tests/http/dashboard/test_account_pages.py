@@ -86,8 +86,8 @@ class TestAccounts:
         assert "The vaults hold nothing." in texts(
             browser, f"{LIST}/{console.merchant}?balances=now"
         )
-        chain: Any = console.api.service.chains[8453]
-        chain.fail_next(100)
+        body = {"dependency": "chain", "times": 10}
+        assert console.call("POST", "/v2/sandbox/failures", body).status == 200
         assert "A network does not answer now." in texts(browser, f"{path}?balances=now")
 
     def test_products_that_are_off_are_left_out(
