@@ -292,8 +292,11 @@ class Committer:
             tx.insert(response)
             outcome.witness = response
         elif written.inserts:
-            outcome.witness = written.inserts[0]
-            outcome.has_issued_id = id_sequence.has_issued(written.inserts[0].id)
+            # A job may have been done, and be gone, before anybody looks.
+            lasting = [row for row in written.inserts if not isinstance(row, Job)]
+            rows = lasting or written.inserts
+            outcome.witness = next((row for row in rows if id_sequence.has_issued(row.id)), rows[0])
+            outcome.has_issued_id = id_sequence.has_issued(outcome.witness.id)
 
     def _committed_attempt(
         self, authority: CommitAuthority, unanswered: list[_Attempt[T]], claimed: ClaimedJob | None

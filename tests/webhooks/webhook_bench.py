@@ -116,7 +116,7 @@ class Bench:
         self.worker.attach(
             Dispatcher(self.ports, self.attempts, self.delivery, self.worker.parking, "sandbox")
         )
-        self.authority = self.environment("env_a")
+        self.authority = self.environment("env_a").trace_as("webhooks.tests", ())
 
     def environment(self, id: str) -> Authority:
         now = self.clock.now()
