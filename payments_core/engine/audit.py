@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
+from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, instant_view
 from payments_core.storage.records import Collection, Index, Record
@@ -55,6 +56,8 @@ class Actor:
     id: str | None = None
     name: str | None = None
 
+    __repr__ = brief_repr
+
 
 SYSTEM = Actor("system")
 PROGRAM = Actor("program")
@@ -62,10 +65,17 @@ PROGRAM = Actor("program")
 
 @attrs.frozen
 class CallSource:
-    """Where a call came from, as far as it is known."""
+    """Where a call came from, as far as it is known: the client's IP address, and the id of the
+    request.
+
+    >>> CallSource(address="198.51.100.7")
+    CallSource(address='198.51.100.7')
+    """
 
     address: str | None = None
     request_id: str | None = None
+
+    __repr__ = brief_repr
 
 
 NO_SOURCE = CallSource()

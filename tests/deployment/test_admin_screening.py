@@ -73,13 +73,16 @@ def test_what_is_in_review_is_cleared_by_name(deployed: Deployed) -> None:
     assert "held transfer" in deployed.run("admin", *again, fails=True)
 
 
-def test_what_was_stopped_leaves_the_list_once_it_is_decided(deployed: Deployed) -> None:
+def test_what_was_stopped_stays_in_the_list_until_it_is_cleared(deployed: Deployed) -> None:
     environment_id = shop(deployed)[0]["sandboxEnvironmentId"]
     payment_id = send(deployed, environment_id, BLOCKED)
     assert status_of(deployed, environment_id, payment_id) == ("action_required", False)
     [stopped] = deployed.admin("screening", "list", "shop", "--status", "blocked")
     assert (stopped["resource"], stopped["direction"]) == (payment_id, "out")
     deployed.admin("screening", "decide", "shop", stopped["heldId"], "blocked", "--by", "Ann")
+    [kept] = deployed.admin("screening", "list", "shop", "--status", "blocked")
+    assert kept["heldId"] == stopped["heldId"]
+    deployed.admin("screening", "decide", "shop", stopped["heldId"], "clear", "--by", "Eve")
     assert deployed.admin("screening", "list", "shop", "--status", "blocked") == []
 
 

@@ -10,16 +10,19 @@ import lzma
 import re
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from payments_core.clock import SECOND
+from payments_core.engine.audit import AuditEntry
 from payments_core.payments.options.record import PaymentOption
 from payments_core.record_types import RECORD_TYPES
+from payments_core.storage.records import Record
 from payments_core.storage.unit_names import add_units
 from payments_core.webhooks.receiver import ReceivedEvent, verify
 from tests.shipped import CHAINS
@@ -95,6 +98,7 @@ KNOWN_FAULTS = {
         "direct_options: the release before still writes to it; keep it for one more",
         f"evidence: {_LOST.format('direct_option_id')}",
         f"journal_entries: {_LOST.format('cause')}",
+        "webhook_console_actions: the release before still writes to it; keep it for one more",
         f"simulated_failures: {_LOST.format('armed')}",
     ]
 }
@@ -107,8 +111,10 @@ def test_every_form_is_what_it_was_or_may_run_beside_it(folder: Path) -> None:
     found = [fault for fault in faults(named, RECORD_TYPES) if _UNREADABLE not in fault]
     assert found == KNOWN_FAULTS[folder.name]
     for name, form in before.items():
-        kept = now[TAKEN_OVER.get(name, name)]
-        assert form["columns"].items() <= kept["columns"].items(), name
+        later = TAKEN_OVER.get(name)
+        kept = now[later.name if later else name]
+        columns = rename(form["columns"], later.renamed) if later else form["columns"]
+        assert columns.items() <= kept["columns"].items(), name
 
 
 def with_units(before: Any, now: Any) -> Any:
@@ -130,8 +136,40 @@ def test_every_kind_of_record_was_stored(file: Path) -> None:
     assert empty == NOT_REACHED
 
 
-TAKEN_OVER = {"direct_options": "payment_options"}
-"""The collections whose rows are moved into another one when the database is opened."""
+def rename(named: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in named.items()}
+
+
+@attrs.frozen
+class Later:
+    """The collection that took over the rows of an earlier one, and what it calls their fields.
+
+    What a field of `values` had is written otherwise."""
+
+    kind: type[Record]
+    renamed: Mapping[str, str] = attrs.field(factory=dict)
+    values: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.kind.collection.name
+
+
+TAKEN_OVER = {
+    "direct_options": Later(PaymentOption),
+    "webhook_console_actions": Later(
+        AuditEntry,
+        {"subject": "object_id", "action": "operation"},
+        {
+            "operation": {
+                "test": "webhooks.test", "recover": "webhooks.recover",
+                "rotate_secret": "webhooks.rotate_secret", "update": "webhooks.change",
+                "retry": "webhooks.retry_delivery", "resend": "events.resend",
+            }
+        },
+    ),
+}  # fmt: skip
+"""By the name of the earlier collection, whose rows are moved when the database is opened."""
 
 
 def test_opening_it_loses_no_column_no_index_and_no_row(
@@ -140,26 +178,32 @@ def test_opening_it_loses_no_column_no_index_and_no_row(
     tables, stored = shapes(file), rows(file)
     with closing(Shop(file, (folder / "key-ring").read_text().strip(), receiver)):
         now, found = shapes(file), rows(file)
-        for earlier, name in TAKEN_OVER.items():
+        for earlier, later in TAKEN_OVER.items():
             del tables[earlier]
-            require_taken_over(stored.pop(earlier), found[name], stored[name])
-            stored[name] = found[name]
+            require_taken_over(
+                later, stored.pop(earlier), found[later.name], stored.get(later.name, [])
+            )
+            stored[later.name] = found[later.name]
             assert earlier not in found
         assert {name: now[name] & shape for name, shape in tables.items()} == tables
         assert {name: found[name] for name in stored} == stored
 
 
-def require_taken_over(earlier: list[Row], found: list[Row], stored: list[Row]) -> None:
+def require_taken_over(
+    later: Later, earlier: list[Row], found: list[Row], stored: list[Row]
+) -> None:
     """The rows of both collections are there; those of the earlier one have all that they had."""
     assert earlier
-    assert stored
     moved = {(partition, id): json.loads(body) for partition, id, body in earlier}
     assert [row for row in found if row[:2] not in moved] == stored
     now = {row[:2]: json.loads(row[2]) for row in found if row[:2] in moved}
     assert now.keys() == moved.keys()
     for place, document in moved.items():
         del document["schema"]
-        assert add_units(PaymentOption, document).items() <= now[place].items()
+        wanted = rename(document, later.renamed)
+        for name, written in later.values.items():
+            wanted[name] = written[wanted[name]]
+        assert add_units(later.kind, wanted).items() <= now[place].items()
 
 
 # What is served.
