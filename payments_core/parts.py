@@ -49,6 +49,7 @@ from payments_core.payments.payouts.creation import PayoutCreation
 from payments_core.payments.refunding.operations import Refunds
 from payments_core.payments.refunding.reconciliation import Reconciliations
 from payments_core.payments.sends import Sends
+from payments_core.pricing.shown import ShownPrices
 from payments_core.providers import Providers
 from payments_core.quotes.operations import Quotes
 from payments_core.sandbox.banks import FundingBanks
@@ -141,6 +142,8 @@ class Parts:
         """The wallets that accounts have proven to hold, and the challenges to prove it."""
         self.pricing: Final = providers.pricing
         """The source of prices of each mode that has one."""
+        self.shown_prices: Final = ShownPrices(providers.pricing, waits)
+        """Recent prices, for pages that show about what an amount is worth."""
         self.routers: Final = providers.routers
         """The router of each mode that has one."""
         self.verifications: Final = Verifications(ports, providers.kyc, remote_calls)

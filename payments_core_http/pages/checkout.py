@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 
 import attrs
 
 from payments_core.chains.port import NetworkKind
 from payments_core.clock import MINUTE, format_iso
 from payments_core.explorers import Explorer
-from payments_core.networks import Networks
+from payments_core.money import format_amount
+from payments_core.networks import Asset, Networks
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core.payments.checkout.stages import Stage
 from payments_core.payments.record import Payment
@@ -89,9 +92,10 @@ class Message:
 class CheckoutView:
     """The whole page; the script asks for it again every `poll_ms` while it `may_change`.
 
-    `shown_amount` is what is still due, or the whole `amount` while nothing is. `accent` is the
-    partner's color as six hexadecimal digits. `landmark` is a block (height, hash) that the script
-    looks for on the wallet's network. `client_secret` is set while the script may pay from a
+    `shown_amount` is what is still due, or the whole `amount` while nothing is. `total` is about
+    what an amount that is due is worth in US dollars, and None without a recent price. `accent` is
+    the partner's color as six hexadecimal digits. `landmark` is a block (height, hash) that the
+    script looks for on the wallet's network. `client_secret` is set while the script may pay from a
     wallet.
     """
 
@@ -104,6 +108,7 @@ class CheckoutView:
     amount: str
     amount_label: str
     shown_amount: str
+    total: str | None
     network: str
     network_kind: NetworkKind
     landmark: tuple[int, str] | None
@@ -137,8 +142,10 @@ def build_view(
     kind: NetworkKind,
     networks: Networks,
     choose_explorer: ChooseExplorer,
+    price: Decimal | None = None,
 ) -> CheckoutView:
-    """The page in the reader's language; `kind` is where the Payment's chain is."""
+    """The page in the reader's language; `kind` is where the Payment's chain is, and `price` what
+    one whole token of its asset is worth in US dollars."""
     payment = page.payment
     network = _name_network(networks.name_network(payment.chain_id), kind, language)
     amounts = _format_amounts(page, language, networks)
@@ -158,6 +165,7 @@ def build_view(
         amount=amounts["amount"],
         amount_label=language.translate(_choose_amount_label(page)),
         shown_amount=amounts["due" if page.due_atomic else "amount"],
+        total=_describe_total(page.due_atomic, payment.asset, price, language),
         network=network,
         network_kind=kind,
         landmark=page.landmark,
@@ -221,6 +229,16 @@ def _format_amounts(page: CheckoutPage, language: Language, networks: Networks) 
     more = ["…"] if len(held) > _MAX_NAMED else []
     amounts["misdirected"] = language.join((*held[:_MAX_NAMED], *more))
     return amounts
+
+
+def _describe_total(
+    due_atomic: int, asset: Asset, price: Decimal | None, language: Language
+) -> str | None:
+    """About what is due in US dollars; None if that is not known, or less than a cent."""
+    if price is None:
+        return None
+    cents = round(Fraction(price) * 100 * due_atomic / 10**asset.decimals)
+    return f"≈\u00a0{language.format_money(format_amount(cents, 2), 'USD')}" if cents else None
 
 
 def _choose_amount_label(page: CheckoutPage) -> str:

@@ -86,10 +86,14 @@ class Language:
 
         Babel's own function uses a decimal context, which rounds numbers with more than 28 digits.
         """
+        return self.format_money(format_amount(amount_atomic, asset.decimals), asset.symbol)
+
+    def format_money(self, amount: str, unit: str) -> str:
+        """An amount, as plain decimal digits, with the symbol or the code of its unit."""
         symbols = self.locale.number_symbols["latn"]
-        whole, point, fraction = format_amount(amount_atomic, asset.decimals).partition(".")
+        whole, point, fraction = amount.partition(".")
         grouped = f"{int(whole):,}".replace(",", symbols["group"])
-        return f"{grouped}{symbols['decimal'] if point else ''}{fraction}\u00a0{asset.symbol}"
+        return f"{grouped}{symbols['decimal'] if point else ''}{fraction}\u00a0{unit}"
 
     def format_number(self, number: int) -> str:
         """A whole number."""

@@ -116,7 +116,8 @@ def _describe_offer(
     )
     source = option.source
     if source is None:
-        return evolve(part, price=f"{terms.price} {terms.currency}", url=terms.url)
+        price = language.format_money(str(terms.price), str(terms.currency))
+        return evolve(part, price=price, url=terms.url)
     return evolve(
         part,
         amount=format_amount(terms.amount_atomic or 0, source.decimals),

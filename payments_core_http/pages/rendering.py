@@ -105,7 +105,15 @@ def build_checkout(
     page = service.checkout.read_page(code, mode=mode)
     language = choose_language(wanted, accept_language)
     kind = service.find_network_kind(page.payment.chain_id)
-    view = build_view(page, language, kind, service.networks, service.choose_explorer)
+    price = service.parts.shown_prices.find(mode, page.payment.asset) if page.due_atomic else None
+    view = build_view(
+        page,
+        language,
+        kind,
+        service.networks,
+        service.choose_explorer,
+        price,
+    )
     panel = build_panel(service, mode, code, page, language)
     token = make_choice_token(service.parts.ports.key_ring, code)
     choices = ChoiceForms(token, language.tag, shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -60,6 +61,39 @@ def test_a_merchant_without_branding_has_the_name_of_its_app(checkout: Checkout)
     page = Page(checkout)
     assert view(page).merchant == "Shop"
     assert "Shop" in look(page).text
+
+
+class TestWhatItIsWorth:
+    """What is due in US dollars, as the sandbox's table of prices has it."""
+
+    def test_it_is_beside_what_is_due_and_nowhere_else(self, checkout: Checkout) -> None:
+        page = Page(checkout.declare_network("real"))
+        assert "≈ 25.00 USD" in strip(look(page).text)
+        send(page, "10")
+        assert "≈ 15.00 USD" in strip(look(page).text)
+        send(page, "15")
+        assert "≈" not in look(page).text
+
+    @pytest.mark.parametrize(
+        ("price", "tag", "total"),
+        [
+            (Decimal("0.8765"), "en", "≈ 1,095.63 USD"),
+            (Decimal("0.8765"), "de", "≈ 1.095,63 USD"),
+            (Decimal("0.8765"), "fr", "≈ 1\u202f095,63 USD"),
+            (Decimal("0.000004"), "en", "≈ 0.01 USD"),
+            (Decimal("0.000001"), "en", None),
+            (None, "en", None),
+        ],
+    )
+    def test_it_is_rounded_to_the_cent_and_absent_without_a_price(
+        self, checkout: Checkout, price: Decimal | None, tag: str, total: str | None
+    ) -> None:
+        page = Page(checkout, amount="1250.00")
+        service = checkout.api.service
+        shown = build_view(
+            read(page), get_language(tag), "real", CHAINS, service.choose_explorer, price
+        )
+        assert (shown.total and strip(shown.total)) == total
 
 
 class TestWhatIsNotKnown:

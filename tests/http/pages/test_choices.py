@@ -92,7 +92,7 @@ def test_a_payer_is_led_to_the_on_ramp(checkout: Checkout) -> None:
     shown = look(page, "?method=hosted_onramp")
     [link] = [one for one in shown.all("a") if one["href"] == option["execution"]["url"]]
     assert link["rel"] == "noreferrer noopener"
-    assert "25.50 USD" in shown.text
+    assert "25.50\u00a0USD" in shown.text
 
 
 def test_an_expired_offer_is_not_shown_to_be_paid(checkout: Checkout) -> None:
