@@ -16,6 +16,7 @@ import attrs
 
 from payments_core.fork_safety import register_fork_reset
 from payments_core.networks import Asset
+from payments_core.pricing.answers import ask_usd_prices
 from payments_core.pricing.port import Pricing, PricingUnavailable
 from payments_core.waiting import NO_WAITS, Waits
 
@@ -89,7 +90,7 @@ class ShownPrices:
     def _ask(self, pricing: Pricing, asset: Asset, known: _Known) -> None:
         began, price = self._clock(), None
         try:
-            price = pricing.usd_prices((asset,)).get(asset.id)
+            price = ask_usd_prices(pricing, (asset,)).get(asset.id)
         except PricingUnavailable as error:
             _log.debug("no price of %s to show: %s", asset.id, error)
         except Exception:

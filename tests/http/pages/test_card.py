@@ -77,10 +77,10 @@ class TestWhatItIsWorth:
     @pytest.mark.parametrize(
         ("price", "tag", "total"),
         [
-            (Decimal("0.8765"), "en", "≈ 1,095.63 USD"),
-            (Decimal("0.8765"), "de", "≈ 1.095,63 USD"),
-            (Decimal("0.8765"), "fr", "≈ 1\u202f095,63 USD"),
-            (Decimal("0.000004"), "en", "≈ 0.01 USD"),
+            (Decimal("0.8765"), "en", "≈ 1,095.62 USD"),
+            (Decimal("0.8765"), "de", "≈ 1.095,62 USD"),
+            (Decimal("0.8765"), "fr", "≈ 1\u202f095,62 USD"),
+            (Decimal("0.000008"), "en", "≈ 0.01 USD"),
             (Decimal("0.000001"), "en", None),
             (None, "en", None),
         ],

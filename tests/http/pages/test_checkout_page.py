@@ -75,7 +75,7 @@ class TestWhatItSays:
         html = look(page)
         for exact in (escrow(page), USDC, hash, "order-7"):
             assert exact in html.text and exact not in html.translatable
-        assert html.text.count("20.25") == 4, "title, amount, sentence, and to be copied"
+        assert html.text.count("20.25") == 5, "title, amount, value, sentence, and to be copied"
         assert html.translatable.count("20.25") == 1, "in the sentence"
         assert "Send only" in html.translatable
 

@@ -72,7 +72,7 @@ def fail() -> Decimal:
     raise KeyError("a mistake of the adapter")
 
 
-@pytest.mark.parametrize("answer", [refuse, fail])
+@pytest.mark.parametrize("answer", [refuse, fail, lambda: Decimal("NaN")])
 def test_a_source_that_has_none_now_takes_the_last_one_away(answer: Callable[[], Decimal]) -> None:
     source, clock = Source(lambda: Decimal(1)), Time()
     prices = show(source, clock)
