@@ -340,9 +340,6 @@ REACH_WORDS: Mapping[NetworkKind, str] = {
 """How a chain of a sandbox's own can be paid on."""
 
 WALLET_WORDS: Mapping[str, str] = {
-    "load": N_("Opening WalletConnect."),
-    "scan": N_("Scan the code with your wallet, or open it in a wallet on this device."),
-    "unloaded": N_("Nothing was sent: WalletConnect did not open. Try another way to pay."),
     "connect": N_("Allow this page to see your address, in your wallet."),
     "switch": N_("Allow the change to the network %(network)s, in your wallet."),
     "add": N_("Your wallet does not know the network %(network)s: allow it to add it."),
