@@ -110,9 +110,9 @@ ROOMS: dict[str, dict[str, str]] = {
         "serving": "The application on the server: refusals, turns by credential, limits.",
         "client": "A typed client for partners, synchronous and asynchronous.",
         "deployment": "Settings, start-up rules, processes, doctor.",
-        "testing": "The pytest plugin for users of the service.",
         "cli": "The command `payments`, a file or folder for each of its commands.",
         "django": "The service inside a Django project: settings, commands, view, handlers.",
+        "testing": "The pytest plugin for users of the service.",
         "__main__": "The console script, which also works without the packages of `cli`.",
     },
 }
