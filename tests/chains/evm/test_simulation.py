@@ -24,7 +24,7 @@ STEPS = 100
 """Of each run; a run takes some seconds, and most of them are its end."""
 
 SEED_OF_A_FAILED_RELEASE = 8
-SEED_OF_A_KEY_CHANGE_AT_LOW_FEES = 133
+SEED_OF_A_KEY_CHANGE_AT_LOW_FEES = 28
 
 
 @pytest.mark.parametrize("seed", range(len(KINDS)))
@@ -50,7 +50,7 @@ def test_a_seed_makes_the_same_run_again() -> None:
 def test_a_sender_that_offers_nothing_again_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rebroadcaster, "push", lambda *_, **__: None)
     monkeypatch.setattr(run, "MAX_ROUNDS", 12)
-    runs = (simulate(seed, STEPS) for seed in (4, 2, 10))  # not every run loses a transaction
+    runs = (simulate(seed, STEPS) for seed in (3, 5, 8))  # not every run loses a transaction
     assert any("is executing" in said for one in runs for said in one.violations)
 
 
