@@ -33,6 +33,7 @@ from payments_core_http.pages.words import (
     AMOUNT,
     AMOUNT_DUE,
     AMOUNT_STILL_DUE,
+    ELSEWHERE_WORDS,
     HELD_AT_CLOSE_WORDS,
     IN_REVIEW_WORDS,
     LATE_PROCESSING_WORDS,
@@ -177,6 +178,7 @@ def build_view(
             _translate_words(notice, language, amounts)
             for name in page.notices
             if (notice := NOTICE_WORDS[name]) is not words
+            and not (name == "reorged" and words is UNDONE_WORDS)  # which say the same
         ),
         progress=progress,
         request=None
@@ -195,7 +197,7 @@ def build_view(
         left_ms=payment.expires_at_ms - page.looked_at if is_timed else None,
         may_change=page.stage in _PASSING or is_late,
         poll_ms=_SOON_MS if is_submitted or (progress and progress.is_soon) else _POLL_MS,
-        is_elsewhere=page.stage in _TIMED and not page.due_atomic and not is_submitted,
+        is_elsewhere=_is_elsewhere(page),
         is_done=page.stage in _GOOD,
         return_url=return_url,
         returns_soon=page.stage in _GOOD
@@ -261,6 +263,8 @@ def _choose_words(page: CheckoutPage) -> Words:
         return UNDONE_WORDS
     if page.stage in NOT_LOOKED_WORDS and _is_unseen(page):
         return NOT_LOOKED_WORDS[page.stage]
+    if page.stage == "waiting" and _is_elsewhere(page):
+        return ELSEWHERE_WORDS
     if page.stage == "received" and IN_REVIEW in page.payment.labels:
         return IN_REVIEW_WORDS
     if page.stage == "failed" and page.payment.books.held_atomic > 0:
@@ -271,6 +275,11 @@ def _choose_words(page: CheckoutPage) -> Words:
 def _is_unseen(page: CheckoutPage) -> bool:
     """Whether nobody has looked at the network for so long that nothing can be said of it."""
     return page.scanned_at_ms is None or page.looked_at - page.scanned_at_ms > _STALE_MS
+
+
+def _is_elsewhere(page: CheckoutPage) -> bool:
+    """Whether it waits for a payment that the page cannot take."""
+    return page.stage in _TIMED and not page.due_atomic and "submitted" not in page.notices
 
 
 def _is_late_pending(page: CheckoutPage) -> bool:

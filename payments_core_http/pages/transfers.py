@@ -120,7 +120,12 @@ def build_progress(
 def _count_confirmations(progress: ReceiptProgress, language: Language) -> str:
     blocks = language.format_number(progress.confirmations)
     if not progress.required:
-        return language.translate("confirmations: %(blocks)s", blocks=blocks)
+        return language.translate_count(
+            "%(blocks)s confirmation",
+            "%(blocks)s confirmations",
+            progress.confirmations,
+            blocks=blocks,
+        )
     return language.translate_count(
         "%(blocks)s of %(wanted)s confirmation",
         "%(blocks)s of %(wanted)s confirmations",

@@ -54,8 +54,8 @@ STAGE_WORDS: Mapping[Stage, Words] = {
         "wait",
         N_("Your payment is being confirmed"),
         N_(
-            "The network has it, or is about to. It counts once it is confirmed. Do not send it"
-            " again."
+            "It is on the network, or will be in a moment. It counts once it is confirmed. Do not"
+            " send it again."
         ),
     ),
     "received": Words(
@@ -121,7 +121,7 @@ STAGE_WORDS: Mapping[Stage, Words] = {
     ),
     "attention": Words(
         "warn",
-        N_("The merchant must act"),
+        N_("Wait for the merchant"),
         N_(
             "%(received)s of %(amount)s has arrived. The merchant has been notified and decides"
             " what happens next. Do not send anything now."
@@ -161,9 +161,9 @@ NOT_LOOKED_WORDS: Mapping[Stage, Words] = {
         "wait",
         N_("Waiting for your payment"),
         N_(
-            "We have not looked at the network in the last minutes, so we cannot say whether"
-            " anything has arrived. If you have already paid, do not pay again: your transfer will"
-            " be found."
+            "If you have already paid, do not pay again: your transfer will be found. We have not"
+            " looked at the network in the last minutes, so we cannot say whether anything has"
+            " arrived."
         ),
     ),
     "part_paid": Words(
@@ -222,7 +222,10 @@ MISDIRECTED_WORDS: Mapping[Stage, Words] = {
     "waiting": Words(
         "warn",
         N_("Waiting for your payment"),
-        N_("What has arrived is not what was asked for, and does not count."),
+        N_(
+            "What has arrived is not what was asked for, and does not count. The amount is still"
+            " due."
+        ),
     ),
     "expired": Words(
         "end",
@@ -245,14 +248,14 @@ MISDIRECTED_WORDS: Mapping[Stage, Words] = {
 
 UNDONE_WORDS = Words(
     "warn",
-    N_("Waiting for your payment"),
-    N_(
-        "The network has undone a transfer that had arrived. It may still come back: look in your"
-        " wallet before you pay again."
-    ),
+    N_("Look in your wallet before you pay again"),
+    N_("The network has undone a transfer that had arrived. It may still come back."),
 )
 """While an amount is due and nothing else has arrived: nodes often put such a transfer into another
 block, and its payer would pay twice."""
+
+ELSEWHERE_WORDS = Words("wait", N_("Pay in the merchant's app"), STAGE_WORDS["waiting"].text)
+"""For the stage `waiting` if the page cannot take the payment."""
 
 NOTICE_WORDS: Mapping[Notice, Words] = {
     "submitted": Words(

@@ -28,7 +28,7 @@ NAMED = re.compile(r"%\((\w+)\)s")
 ROOM: Mapping[int, Sequence[str]] = {
     10: ("Copy",),
     14: ("Copied", "Not copied"),
-    18: ("Wallet", "Another token", "Card or bank", "Payment request", "Address only"),
+    18: ("Wallet", "Another token", "Card or bank", "Scan to pay", "Address only"),
     28: (
         "Open in wallet",
         "Get a new offer",
