@@ -97,7 +97,7 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
     ),
     # Endpoints
     "active": StatusWords("good", "Active", "Events are sent to it, and the newest arrived."),
-    "failing": StatusWords("warn", "Failing", "Its newest delivery did not arrive."),
+    "failing": StatusWords("warn", "Failing", "Deliveries to it do not arrive."),
     "untried": StatusWords("wait", "Active", "Events are sent to it; no delivery has ended yet."),
     "disabled": StatusWords("end", "Disabled", "Nothing is sent to it."),
     "archived": StatusWords("end", "Archived", "Nothing is sent to it any more."),
@@ -245,6 +245,8 @@ def name_state(health: EndpointHealth) -> str:
     """The state of an endpoint, with its health: one of STATUS_WORDS."""
     if health.endpoint.status != "active":
         return health.endpoint.status
+    if health.endpoint.attention:  # so it is in the inbox, until a delivery works again
+        return "failing"
     return {"ok": "active", "failing": "failing", "unknown": "untried"}[health.status]
 
 

@@ -107,7 +107,7 @@ def test_an_endpoint_that_fails(console: Console, browser: OperatorBrowser, answ
         console.advance(600)
     page = browser.open(INBOX)
     assert list_links(page) == [f"/dashboard/webhooks/{endpoint['id']}"]
-    assert "Its deliveries do not arrive." in page.text
+    assert "Not all of its deliveries arrive." in page.text
     assert read_counts(page) == {"Inbox": "1", "Webhooks": "1"}
     console.patch(endpoint, status="disabled")  # its owner has seen to it
     assert read_counts(browser.open(INBOX)) == {}

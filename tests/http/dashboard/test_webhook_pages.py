@@ -243,6 +243,14 @@ def test_deliveries_that_wait_do_not_hide_that_an_endpoint_fails() -> None:
         assert name_state(health) == state
 
 
+def test_one_delivery_that_arrives_does_not_hide_that_others_fail(console: Console) -> None:
+    arrived = _delivery(console, status="delivered", response_status=200)
+    for since, state in ((None, "active"), (1, "failing")):
+        endpoint = _endpoint(failing_since_ms=since)
+        health = EndpointHealth(endpoint=endpoint, newest=arrived, searched=4, failed=2)
+        assert name_state(health) == state
+
+
 class TestEvents:
     def test_an_event_links_all_that_it_is_about(self, console: Console) -> None:
         endpoint, path = fail(console)
