@@ -10,6 +10,7 @@ import attrs
 
 from payments_core.chains.port import NetworkKind
 from payments_core.clock import MINUTE, format_iso
+from payments_core.evolve import evolve
 from payments_core.explorers import Explorer
 from payments_core.money import format_amount
 from payments_core.networks import Asset, Networks
@@ -262,7 +263,9 @@ def _choose_words(page: CheckoutPage) -> Words:
     if page.stage == "waiting" and any(one.status == "reorged" for one in page.receipts):
         return UNDONE_WORDS
     if page.stage in NOT_LOOKED_WORDS and _is_unseen(page):
-        return NOT_LOOKED_WORDS[page.stage]
+        words = NOT_LOOKED_WORDS[page.stage]
+        is_elsewhere = page.stage == "waiting" and _is_elsewhere(page)
+        return evolve(words, heading=ELSEWHERE_WORDS.heading) if is_elsewhere else words
     if page.stage == "waiting" and _is_elsewhere(page):
         return ELSEWHERE_WORDS
     if page.stage == "received" and IN_REVIEW in page.payment.labels:
