@@ -44,6 +44,10 @@ class Account(Record):
     `wallet_count` is the number of wallets, and `onramp_count` the number of on-ramps added: rows
     cannot be counted under a lock. `verification_id` is the newest verification, even if the
     provider has not begun it. `labels` say what has happened to the account; none is ever removed.
+
+    >>> [newest] = shop.accounts.list_briefly(limit=1).records
+    >>> newest.status
+    'active'
     """
 
     collection: ClassVar[Collection] = Collection(

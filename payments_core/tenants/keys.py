@@ -92,14 +92,8 @@ class EnvironmentKeys:
 
         Raises NotFound, and ResourceConflict for a key of another kind.
         """
-        key = authority.environment.key(key_id)
-        if key is None:
-            raise NotFound("key")
-        if key.kind != "restricted":
-            raise ResourceConflict(
-                f"A {key.kind} key is revoked with the command `payments admin keys revoke`."
-            )
-        return self.revoke(AuthorityToChange(authority), key_id, idempotent=idempotency_key)[1]
+        changer = AuthorityToChange(authority)
+        return self.revoke(changer, key_id, only="restricted", idempotent=idempotency_key)[1]
 
     def add(
         self,
@@ -147,13 +141,29 @@ class EnvironmentKeys:
             raise
 
     def revoke(
-        self, authority: CommitAuthority, key_id: str, *, idempotent: IdempotencyKey = None
+        self,
+        authority: CommitAuthority,
+        key_id: str,
+        *,
+        only: SecretKind | None = None,
+        idempotent: IdempotencyKey = None,
     ) -> tuple[Environment, Key]:
-        """Revoke a key of any kind, and the client sessions that it made. Raises NotFound."""
+        """Revoke a key of any kind, or of one `only`, and the client sessions that it made.
+
+        Raises NotFound, and ResourceConflict for a key of another kind.
+        """
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Environment, Key]]:
-            return _decide_revoked(lock_environment(tx, authority.partition), key_id, now)
+            environment = lock_environment(tx, authority.partition)
+            key = environment.key(key_id)
+            if key is None:
+                raise NotFound("key")
+            if only is not None and key.kind != only:
+                raise ResourceConflict(
+                    f"A {key.kind} key is revoked with the command `payments admin keys revoke`."
+                )
+            return _decide_revoked(environment, key, now)
 
         environment, key = self._committer.commit(authority, decide, idempotent=idempotent)
         self._index.remove_key(key)
@@ -181,15 +191,12 @@ def _decide_added(
 
 
 def _decide_revoked(
-    environment: Environment, key_id: str, now: Instant
+    environment: Environment, key: Key, now: Instant
 ) -> Decision[tuple[Environment, Key]]:
-    key = environment.key(key_id)
-    if key is None:
-        raise NotFound("key")
     if key.revoked_at_ms is not None:
         return Decision((environment, key))
     revoked = evolve(key, revoked_at_ms=now)
-    keys = tuple(revoked if one.id == key_id else one for one in environment.keys)
+    keys = tuple(revoked if one.id == key.id else one for one in environment.keys)
     changed = evolve(environment, updated_at_ms=now, keys=keys)
     return Decision((changed, revoked), replaces=(changed,))
 

@@ -114,6 +114,7 @@ def test_without_the_directory_no_secret_is_shown(
 
 def test_each_change_of_a_key_is_in_the_audit_trail(world: World) -> None:
     key, _ = world.resources.keys.create("reports", scopes=SCOPES)
+    world.system.advance(1_000)
     world.resources.keys.revoke(key.id)
     world.resources.keys.revoke(key.id)
     entries = world.resources.audit.list(object_id=key.id).records
