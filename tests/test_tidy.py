@@ -147,6 +147,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/http/*.py": {"threading", "time"},
     "payments_core/limiters/*.py": {"threading"},
     "payments_core/limiters/breaker.py": {"time"},  # monotonic: how long a server is left alone
+    "payments_core/pricing/shown.py": {"threading", "time"},  # a page waits for no price
     "payments_core/routers/cctp/attestations.py": {"time"},  # monotonic: how long it is left alone
     "payments_core/screening/bounded.py": {"threading"},  # what hangs holds nobody else up
     "payments_core/storage/**": {"threading", "time", "random"},
