@@ -114,12 +114,12 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 # suite-rest.
 SUITES := suite-deployed suite-http suite-adapters suite-measured suite-chains suite-storages \
 	suite-rest suite-fuzz suite-reports suite-sqlite suite-citus suite-weak
-# Suites wait for processes and clocks much of their time, so three keep two cores busy.
+# Suites wait for processes and clocks much of their time, so four keep two cores busy.
 # The suites for a newcomer: the laws, every operation on the weak storage, every route over WSGI, the
 # promises of the storages that need no server, webhooks, and the examples. No browser, no server's
 # program and no storm.
 PROOF := proof-rest proof-http proof-service proof-core
-SUITES_AT_A_TIME ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+SUITES_AT_A_TIME ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 BESIDE ?=
 MEASURED := coverage run -m
 DEPLOYED := tests/deploy tests/deployment tests/observability tests/outages tests/upgrades \
