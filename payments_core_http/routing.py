@@ -87,7 +87,7 @@ PATH_IDS: Mapping[str, PathId] = {
     "provider": PathId("", "provider", "[a-z0-9-]{1,40}"),
     "requestId": PathId("req", "request"),
     "sessionId": PathId("ses", "session"),
-    "transactionId": PathId("bank_txn", "bank transaction"),
+    "bankTransactionId": PathId("bank_txn", "bank transaction"),
     "vaultId": PathId("vault", "vault"),
     "verificationId": PathId("verification", "verification"),
     "walletId": PathId("wallet", "wallet"),

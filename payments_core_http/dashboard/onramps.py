@@ -46,7 +46,7 @@ def list_incoming(service: PaymentsService, call: PageCall) -> Response:
 
 def show_incoming(service: PaymentsService, call: PageCall) -> Response:
     """A transfer to an on-ramp: its state, its times, and each movement of its money."""
-    history = call.resources.onramps.read_incoming(call.path["transactionId"])
+    history = call.resources.onramps.read_incoming(call.path["bankTransactionId"])
     return render_page(
         call,
         "onramp.html",

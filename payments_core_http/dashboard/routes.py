@@ -122,7 +122,7 @@ ROUTES: tuple[Row, ...] = (
     _page("GET", "/onramps", "onramps.list_incoming", ACCOUNTS, "List transfers to on-ramps."),
     _export("/onramps", "onramps.export_incoming", ACCOUNTS, "Export transfers to on-ramps"),
     _page(
-        "GET", "/onramps/{transactionId}", "onramps.show_incoming", ACCOUNTS,
+        "GET", "/onramps/{bankTransactionId}", "onramps.show_incoming", ACCOUNTS,
         "Show a transfer to an on-ramp.",
     ),
     _page("GET", "/activity", "activity.show_activity", PAYMENTS, "Show the volume."),

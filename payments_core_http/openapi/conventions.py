@@ -18,7 +18,6 @@ Schema = dict[str, Any]
 PREFIXES: Mapping[str, str] = {
     **{name: shape.prefix for name, shape in PATH_IDS.items() if shape.shape is None},
     "bankAccountId": "bank_account",
-    "bankTransactionId": "bank_txn",
     "challengeId": "wallet_challenge",
     "depositAddressId": "deposit_address",
     "depositId": "deposit",

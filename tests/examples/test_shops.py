@@ -102,6 +102,8 @@ The key ring is in key-ring. Keep it with your secrets, out of the repository.
 The app Shop has the partner id django.
 Events are kept for ship.
 the checkout page 200 /payments/pay
+Handlers: ship
+Working
 order 1 shipped
 the worker ended with 0
 """

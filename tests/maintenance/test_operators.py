@@ -96,7 +96,8 @@ def test_an_environment_has_one_operator_and_a_name_one_owner(
 def test_a_new_password_ends_the_old_one_and_what_began_with_it(
     shop: Shop, operators: Operators
 ) -> None:
-    sessions = OperatorSessions(shop.service.parts.ports, operators)
+    parts = shop.service.parts
+    sessions = OperatorSessions(parts.ports, operators, parts.second_factors)
     first = operators.create(shop.environment_id, "ann")
     begun = sessions.begin("ann", first.password, mode="sandbox")
     assert sessions.authenticate(begun.token, mode="sandbox")[1].id == begun.session.id

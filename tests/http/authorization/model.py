@@ -232,7 +232,7 @@ _TABLE: tuple[Row, ...] = (
     _operator("GET", "/payouts/{paymentId}", _PAYMENTS, ok=303),  # it has none
     _operator("GET", "/onramps", _ACCOUNTS),
     _operator("GET", "/onramps/export", _ACCOUNTS),
-    _operator("GET", "/onramps/{transactionId}", _ACCOUNTS),
+    _operator("GET", "/onramps/{bankTransactionId}", _ACCOUNTS),
     _operator("GET", "/activity", _PAYMENTS),
     _operator("GET", _STORY, _PAYMENTS),
     _operator("GET", f"{_STORY}/refund", _PAYMENTS),
