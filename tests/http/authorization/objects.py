@@ -48,7 +48,7 @@ PREFIXES = {
     "onrampBankAccountId": "onramp_account_", "requestId": "req_",
     "sessionId": "ses_", "vaultId": "vault_", "walletId": "wallet_", "webhookId": "webhook_",
     "code": "A" * 24, "quoteId": "quote_", "verificationId": "verification_",
-    "heldTransferId": "job_", "keyId": "key_", "transactionId": "bank_txn_",
+    "heldTransferId": "job_", "keyId": "key_", "bankTransactionId": "bank_txn_",
 }  # fmt: skip
 """What ids that never were begin with."""
 

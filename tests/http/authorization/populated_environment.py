@@ -355,7 +355,7 @@ class PopulatedEnvironment:
                 mandateId=mandate["id"],
                 clientSessionId=self.session(account_id)["clientSessionId"],
                 onrampBankAccountId=(onramp := self._onramp(account_id)),
-                transactionId=self._incoming(account_id, onramp),
+                bankTransactionId=self._incoming(account_id, onramp),
                 verificationId=self._verification(account_id),
                 heldTransferId=self._held_transfer(),
                 depositId=self._deposit(account_id, issued, wallets[1]),
