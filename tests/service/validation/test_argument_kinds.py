@@ -126,6 +126,7 @@ def test_a_list_goes_on_behind_the_end_of_a_page_alone(memory_world: World) -> N
     given: dict[str, Any] = {
         "account_id": world.payer.id, "payment_id": world.payment().payment.id,
         "endpoint_id": endpoint.id, "is_wanted": bool, "limit": 50,
+        "from_": "2026-09-01", "to": "2026-09-02",
     }  # fmt: skip
     asked = 0
     for resource, name, operation in list_operations():
