@@ -89,4 +89,4 @@ def test_a_request_asks_sqlite_a_few_times(tmp_path: Path, monkeypatch: pytest.M
         found = count_requests(storage, asked)
     finally:
         storage.close()
-    assert found == {"create": 11, "create again": 3, "read": 7, "authorize": 25, "list": 11}
+    assert found == {"create": 12, "create again": 3, "read": 7, "authorize": 26, "list": 11}

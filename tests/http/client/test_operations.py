@@ -30,7 +30,7 @@ FUNCTIONS: Mapping[str, Callable[..., Call[Any]]] = {
     if inspect.isfunction(function) and function.__module__ == operations.__name__
 }
 OF_THE_CONNECTION = {"Service-Version", "Idempotency-Key"}
-NOT_OFFERED = {"If-None-Match"}  # the client keeps no response that it could name
+NOT_OFFERED = {"If-None-Match", "format"}  # the client keeps no response, and reads JSON alone
 MAPS = {"balances", "postings", "capabilities", "confirmations", "payload", "metadata", "types"}
 """Fields with keys of their own, where a new one is of the same type as the others."""
 SECRETS = {

@@ -171,6 +171,7 @@ class TestPolicies:
             "operator_minute": (240, 60),
             "operator_login": (10, 60),
             "operator_name": (30, 900),
+            "operator_export": (6, 60),
         }
 
     def test_every_policy_of_a_route_is_one_that_there_is(self) -> None:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
+from payments_core.books.closing import DayClosing
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.tenants.record import PERMISSION_PRODUCTS
 from payments_core_http.routes import ROUTES
@@ -55,6 +56,7 @@ class Shop(ShopOnFile):
             "onrampBankAccountId": self.onramp(),
         }
         self.access = self.access_token("payer", *PERMISSION_PRODUCTS)
+        DayClosing(self.api.service.parts.ports).run(self.api.partition)
 
     def endpoint(self, url: str) -> str:
         path = f"/v2/console/apps/{self.api.app_row.id}/environments/{self.api.partition}"
@@ -79,7 +81,8 @@ class Shop(ShopOnFile):
 
     def get(self, row: Route, query: str, *, auth: str = "", **names: str) -> Seen:
         """A page of a list; ids of ours stand in its path unless others are named."""
-        target = f"{row.path.format(**{**self.names, **names})}?{query}"
+        days = "from=2026-09-19&to=2026-09-20&" if row.path.startswith("/v2/reports/") else ""
+        target = f"{row.path.format(**{**self.names, **names})}?{days}{query}"
         headers = {}
         if row.credential == "client_token":
             auth = auth or f"Bearer {self.access}"

@@ -68,7 +68,7 @@ def written(ticks: int, zone: timedelta = timedelta()) -> str:
 
 
 def test_there_are_windowed_lists() -> None:
-    assert set(WINDOWED) == {"/v2/payments", "/v2/console/events"}
+    assert set(WINDOWED) == {"/v2/payments", "/v2/console/events", "/v2/console/audit"}
 
 
 ticks = st.integers(-20_000, 10_100_000) | st.integers(-2, 1_003).map(lambda ms: ms * 10_000)
