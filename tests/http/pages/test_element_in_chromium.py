@@ -306,7 +306,7 @@ def test_an_origin_that_is_not_allowed_reads_what_is_wrong(visit: Visit) -> None
     page = Page(visit.checkout)
     visit.url = visit.url.replace("localhost", "127.0.0.1")
     visit.open(put(page))
-    visit.tab.wait_for_function("Boolean(one.shadowRoot.querySelector('iframe'))", polling=50)
+    visit.tab.locator("#one iframe").wait_for(state="attached")
     visit.tab.wait_for_load_state("networkidle")
     visit.pass_time(5_100)
     message = visit.tab.locator("#one [role=alert]")
