@@ -99,22 +99,18 @@ MUTANTS = (
     Mutant(
         "rights are not asked for again at the commit",
         (
-            _edit(
-                Authority.confirm,
-                "environment = lock_shared(",
-                "return\n    environment = lock_shared(",
-            ),
+            _edit(Authority.confirm, "self.confirm_in(", "return\n    self.confirm_in("),
         ),
         _cells("taken_away_meanwhile", "POST /v2/payments", "POST /v2/client/me/payments"),
     ),
     Mutant(
         "an issuer that is revoked between a call's check and its commit goes unseen",
-        (_edit(Authority.confirm, "or not session_is_valid(session, environment)", ""),),
+        (_edit(Authority.confirm_in, "or not session_is_valid(session, environment)", ""),),
         _cells("taken_away_meanwhile", "POST /v2/client/me/payments"),
     ),
     Mutant(
         "a key that is revoked between a call's check and its commit goes unseen",
-        (_edit(Authority.confirm, "or key.revoked_at_ms is not None", ""),),
+        (_edit(Authority.confirm_in, "or key.revoked_at_ms is not None", ""),),
         _cells("taken_away_meanwhile", "POST /v2/accounts"),
     ),
     Mutant(
