@@ -112,8 +112,8 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 # the longest suites first, so that short ones are left for the end, when cores would be idle; what
 # the gate does not need is not measured, because that would double its time. Tidiness is in
 # suite-rest.
-SUITES := suite-deployed suite-http suite-adapters suite-measured suite-chains suite-storages \
-	suite-rest suite-fuzz suite-reports suite-sqlite suite-citus suite-weak
+SUITES := suite-deployed suite-pages suite-adapters suite-http suite-measured suite-chains \
+	suite-storages suite-rest suite-fuzz suite-reports suite-sqlite suite-citus suite-weak
 # Suites wait for processes and clocks much of their time, so four keep two cores busy.
 # The suites for a newcomer: the laws, every operation on the weak storage, every route over WSGI, the
 # promises of the storages that need no server, webhooks, and the examples. No browser, no server's
@@ -142,7 +142,8 @@ coverage: $(READY) ## Run the tests, and verify the promised branch coverage
 proof-core:
 	@$(PY) -m pytest tests/core tests/storage -m "not postgres and not slow" --ignore tests/storage/citus
 proof-http:
-	@$(PY) -m pytest tests/http -m "not postgres and not slow" -k "not chromium" --ignore tests/http/hostile
+	@$(PY) -m pytest tests/http -m "not postgres and not slow" --ignore-glob "*_in_chromium.py" \
+		--ignore tests/http/hostile
 proof-service:
 	@$(PY) -m pytest tests/service -m "not slow" -k weak
 proof-rest:
@@ -164,7 +165,10 @@ suite-storages:
 suite-chains:
 	@$(PY) -m pytest tests/chains
 suite-http:
-	@$(PY) -m pytest tests/http
+	@$(PY) -m pytest tests/http --ignore-glob "*_in_chromium.py"
+# A browser waits much of its time, so these run beside the others.
+suite-pages:
+	@$(PY) -m pytest $(wildcard tests/http/*/*_in_chromium.py)
 suite-fuzz:
 	@$(PY) -m pytest tests/fuzz
 suite-reports:
