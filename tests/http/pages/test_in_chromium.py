@@ -92,6 +92,7 @@ class Looks:
         ours = (f"{self.url}/pay/", f"{self.url}/assets/")
         elsewhere = [one for one in self.asked if not one.startswith(ours)]
         assert elsewhere == ([LOGO_URL] if LOGO_URL in html else [])
+        tab.goto("about:blank")  # before a paid page leads back to its shop
         return html
 
     def require_accessible(self, html: str) -> None:
