@@ -191,6 +191,7 @@ if TYPE_CHECKING:
     from payments_core.webhooks.destinations import RefusedPrefix
     from payments_core.webhooks.dispatch.replay import Recovery
     from payments_core.webhooks.endpoint_fields import EndpointChanges
+    from payments_core.webhooks.feed import FeedPage
     from payments_core.webhooks.record import Delivery, Endpoint, FailedAttempt, OlderSecret
     from payments_core.webhooks.settings import WebhookSettings
 
@@ -224,8 +225,8 @@ __all__ = [
     "OfferTerms", "FundingOperation", "Refund", "Payout",
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
-    "Delivery", "FailedAttempt", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
-    "OperatorSession", "BegunSession", "AuditEntry", "Actor", "CallSource",
+    "Delivery", "FailedAttempt", "Recovery", "FeedPage", "App", "Environment", "Key", "Operator",
+    "NewPassword", "OperatorSession", "BegunSession", "AuditEntry", "Actor", "CallSource",
     "ClientSession", "CreatedSession", "ExchangedSession",
     # Errors
     "PaymentsError", "BadInput", "Unauthenticated", "Forbidden", "Missing", "ConflictError",
@@ -343,6 +344,7 @@ _MODULES = {
     "payments_core.contracts.versions": "Contract Versions",
     "payments_core.webhooks.destinations": "RefusedPrefix",
     "payments_core.webhooks.endpoint_fields": "EndpointChanges",
+    "payments_core.webhooks.feed": "FeedPage",
     "payments_core.webhooks.record": "Delivery Endpoint FailedAttempt OlderSecret",
     "payments_core.webhooks.dispatch.replay": "Recovery",
     "payments_core.webhooks.settings": "WebhookSettings",

@@ -71,6 +71,7 @@ from payments_core.waiting import Waits
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
 from payments_core.webhooks.dispatch.replay import WebhookEvents
+from payments_core.webhooks.feed import EventFeed
 from payments_core.webhooks.handlers import EventHandlers
 from payments_core.webhooks.operations import WebhookEndpoints
 from payments_core.webhooks.transports.port import Transport
@@ -222,6 +223,7 @@ class Parts:
         self.webhooks: Final = WebhookEndpoints(ports, resolver, settings.webhooks, remote_calls)
         """Webhook endpoints and their deliveries."""
         self.webhook_events: Final = WebhookEvents(ports)
+        self.event_feed: Final = EventFeed(ports)
         """The events of an environment, and the repeated sending of events."""
         self.provider_notices: Final = ProviderNotices(ports, providers.notice_readers)
         """Notices that providers send to their doors."""

@@ -94,6 +94,7 @@ from payments_core.tenants.record import (
 from payments_core.tenants.request_log import RequestLogPage
 from payments_core.tenants.second_factor import SecondFactor
 from payments_core.webhooks.delivered import DeliveredEvents
+from payments_core.webhooks.feed import FeedBatch, FeedEnd
 from payments_core.webhooks.record import Delivery, Endpoint
 
 RECORD_TYPES: tuple[type[Record], ...] = (
@@ -169,6 +170,8 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Endpoint,
     Delivery,
     DeliveredEvents,
+    FeedBatch,
+    FeedEnd,
     AuditEntry,
     StoredResponse,
     Job,

@@ -42,6 +42,7 @@ from payments_core.screening import operations as screening
 from payments_core.tenants import audit_trail, client_sessions, keys, request_log
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.arguments import check_arguments
+from payments_core.webhooks import feed
 from payments_core.webhooks import operations as webhooks
 from payments_core.webhooks.dispatch import replay
 from payments_core.webhooks.handler_endpoints import HandlerEndpoints, HandlerName
@@ -413,6 +414,8 @@ class Events(Resource):
 
     list: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.list)
     read: Final = bound(lambda p: p.webhook_events, replay.WebhookEvents.get)
+    poll: Final = bound(lambda p: p.event_feed, feed.EventFeed.poll)
+    find_end: Final = bound(lambda p: p.event_feed, feed.EventFeed.find_end)
     read_with_deliveries: Final = bound(
         lambda p: p.webhook_events, replay.WebhookEvents.get_with_deliveries
     )

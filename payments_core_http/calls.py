@@ -203,9 +203,12 @@ class ApiCall(Call, Generic[B, Q]):
     def decode_position(self) -> Position | None:
         """Where the list continues, from the query's `cursor`. Raises ValidationFailed."""
         query = self._page_query()
-        if query.cursor is None:
-            return None
-        return cursors.decode(self.service.parts.ports.key_ring, self._list_name(), query.cursor)
+        return None if query.cursor is None else self.decode_cursor(query.cursor, "cursor")
+
+    def decode_cursor(self, cursor: str, parameter: str) -> Position:
+        """The place in the list that a parameter of the query names. Raises ValidationFailed."""
+        key_ring = self.service.parts.ports.key_ring
+        return cursors.decode(key_ring, self._list_name(), cursor, parameter)
 
     def respond_page(self, page: Page[Any], view: Callable[[Any], Any]) -> Response:
         """`{data, limit, hasNextPage, nextCursor}` for a page of records."""
@@ -214,16 +217,17 @@ class ApiCall(Call, Generic[B, Q]):
 
     def page_fields(self, next_position: Position | None) -> dict[str, Any]:
         """`{limit, hasNextPage, nextCursor}`, for lists that are not named `data`."""
-        cursor = None
-        if next_position is not None:
-            cursor = cursors.encode(
-                self.service.parts.ports.key_ring, self._list_name(), next_position
-            )
+        cursor = None if next_position is None else self.encode_cursor(next_position)
         return {
             "limit": self._page_query().limit,
             "hasNextPage": cursor is not None,
             "nextCursor": cursor,
         }
+
+    def encode_cursor(self, position: Position) -> str:
+        """The cursor of a place in this list."""
+        key_ring = self.service.parts.ports.key_ring
+        return cursors.encode(key_ring, self._list_name(), position)
 
     def _page_query(self) -> PageQuery:
         assert isinstance(self.query, PageQuery)
@@ -250,4 +254,4 @@ def _etag_matches(if_none_match: str | None, tag: str) -> bool:
 
 
 def _is_filter(field: attrs.Attribute[Any], value: Any) -> bool:
-    return field.name not in ("limit", "cursor")
+    return field.name not in ("limit", "cursor", "after")

@@ -29,6 +29,7 @@ from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.maintenance.audit_purge import AUDIT_RETENTION_MS, MIN_AUDIT_MS
+from payments_core.maintenance.feed_purge import purge_places
 from payments_core.payments.purge import decide_purge, is_purgeable, load_candidates
 from payments_core.payments.record import Payment
 from payments_core.quotes.record import Quote
@@ -302,11 +303,10 @@ class _PurgeRun:
         others are deleted by `webhooks/trimming.py`, earlier than their events.
         """
         partition = environment.id
-        endpoints = [
-            endpoint.id
-            for page in self._iter_pages(partition, Endpoint, "by_status", key=("active",))
-            for endpoint in page
-        ]
+        if purge_places(self._storage, self._commit, partition, before, max_batches):
+            return True
+        active = self._iter_pages(partition, Endpoint, "by_status", key=("active",))
+        endpoints = [endpoint.id for page in active for endpoint in page]
         lane = (f"{environment.mode}.{EVENTS}", f"events:{partition}")
         waiting = {
             id

@@ -55,9 +55,10 @@ class PageCall(Call[PageT], Generic[PageT, Item]):
     def following(self, page: PageT) -> PageCall[PageT, Item] | None:
         """The call of the page after that one; None after the last."""
         cursor = page.next_cursor
-        if cursor is None or cursor == self.query.get("cursor"):
+        parameter = "cursor" if self.query.get("after") is None else "after"
+        if cursor is None or not page.has_next_page or cursor == self.query.get(parameter):
             return None
-        return evolve(self, query={**self.query, "cursor": cursor})
+        return evolve(self, query={**self.query, parameter: cursor})
 
 
 def given(arguments: Mapping[str, Any]) -> dict[str, Any]:

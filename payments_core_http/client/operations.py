@@ -1775,11 +1775,14 @@ def events_list(
     account_id: str | None = None,
     created_after: datetime | str | None = None,
     created_before: datetime | str | None = None,
+    after: str | None = None,
     cursor: str | None = None,
     limit: int | None = None,
 ) -> PageCall[Page[Event], Event]:
-    """List events, newest first. Needs `v2:webhooks`, `v2:console`. The events that match
-    all filters; the times are ISO 8601 with a zone.
+    """List events, newest first; or with `after` each event once, oldest first. Needs
+    `v2:webhooks`, `v2:console`. The events that match all filters; the times are ISO 8601
+    with a zone. Also refused: `after` together with `cursor`, `createdAfter` or
+    `createdBefore`.
 
     `name`: an event of the catalog.
     `created_after`: an ISO 8601 time with a zone.
@@ -1796,6 +1799,7 @@ def events_list(
             "accountId": account_id,
             "createdAfter": created_after,
             "createdBefore": created_before,
+            "after": after,
             "cursor": cursor,
             "limit": limit,
         },

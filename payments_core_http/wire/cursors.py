@@ -23,18 +23,18 @@ def encode(key_ring: KeyRing, list_name: str, position: Position) -> str:
     return _encode_text(key_ring.tag(_PURPOSE, _pack_signed(list_name, packed)) + packed)
 
 
-def decode(key_ring: KeyRing, list_name: str, cursor: str) -> Position:
+def decode(key_ring: KeyRing, list_name: str, cursor: str, parameter: str = "cursor") -> Position:
     """The position. Raises ValidationFailed for every cursor that this list did not issue."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        raise _invalid_cursor() from None
+        raise _invalid_cursor(parameter) from None
     tag, packed = raw[:_TAG_BYTES], raw[_TAG_BYTES:]
     # The spare bits of the last character would allow a second text for one cursor.
     if _encode_text(raw) != cursor or not key_ring.tag_matches(
         _PURPOSE, _pack_signed(list_name, packed), tag
     ):
-        raise _invalid_cursor()
+        raise _invalid_cursor(parameter)
     return msgspec.json.decode(packed, type=tuple[str | int | None, ...])
 
 
@@ -47,5 +47,5 @@ def _pack_signed(list_name: str, packed: bytes) -> bytes:
     return len(named).to_bytes(4, "big") + named + packed
 
 
-def _invalid_cursor() -> ValidationFailed:
-    return ValidationFailed.at("cursor", "is not a cursor of this list")
+def _invalid_cursor(parameter: str) -> ValidationFailed:
+    return ValidationFailed.at(parameter, "is not a cursor of this list")

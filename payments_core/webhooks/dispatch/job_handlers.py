@@ -34,6 +34,7 @@ from payments_core.webhooks.delivered import KEPT_MS, lock_delivered
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
 from payments_core.webhooks.dispatch.newest_answers import NewestAnswers
+from payments_core.webhooks.feed import decide_append
 from payments_core.webhooks.health import (
     decide_report,
     find_health_change,
@@ -129,7 +130,7 @@ class WebhookJobHandlers:
                     self._committer.commit(authority, partial(self._create_deliveries, now))
                     made += len(now)
         self._committer.finish_all(
-            authority, claimed, partial(self._create_deliveries_and_finish, pairs)
+            authority, claimed, partial(self._create_deliveries_and_finish, pairs, events)
         )
         return made + len(pairs)
 
@@ -155,14 +156,22 @@ class WebhookJobHandlers:
     def _create_deliveries_and_finish(
         self,
         pairs: Sequence[EventEndpoint],
+        events: Mapping[str, Event],
         tx: Transaction,
         id_sequence: IdSequence,
         ours: Sequence[ClaimedJob],
     ) -> dict[str, Decision[None]]:
-        """Create deliveries and end the jobs; nothing if other workers have taken all of them."""
+        """Create deliveries, put the events of the jobs into the feed, and end the jobs; nothing if
+        other workers have taken all of them.
+
+        An event is in one job, which ends once: so it has one place in the feed.
+        """
         ends: dict[str, Decision[None]] = {item.job.id: Decision(None) for item in ours}
         if ours:
-            ends[ours[0].job.id] = self._create_deliveries(pairs, tx, id_sequence)
+            deliveries = self._create_deliveries(pairs, tx, id_sequence)
+            ids = [id for item in ours for id in fanned_out_events(item.job)]
+            places = decide_append(tx, id_sequence, [events[id] for id in ids if id in events])
+            ends[ours[0].job.id] = deliveries.merge(places)
         return ends
 
     # A delivery to its endpoint.

@@ -31,6 +31,7 @@ from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id, PageLimit
 from payments_core.webhooks.delivered import find_delivered
 from payments_core.webhooks.dispatch.job_handlers import encode_envelope
+from payments_core.webhooks.feed import decide_append, sort_events
 from payments_core.webhooks.health import reports_on
 from payments_core.webhooks.lifecycle import (
     RECOVER,
@@ -164,8 +165,8 @@ class WebhookEvents:
                 after = page.next
                 oldest = page.records[-1].created_at_ms if page.records else end
                 if after is None or oldest < payment.created_at_ms:
-                    return PaymentEvents(_sort(found), is_complete=True)
-            return PaymentEvents(_sort(found), is_complete=False)
+                    return PaymentEvents(sort_events(found), is_complete=True)
+            return PaymentEvents(sort_events(found), is_complete=False)
 
         return self._storage.read(authority.partition, load)
 
@@ -192,8 +193,9 @@ class WebhookEvents:
             body = encode_envelope(event, self._versions)
             delivery = new_delivery(event, endpoint, body, now=now)
             job = attempt_job(delivery, authority.mode, now=now)
-            # An ordinary row, not in `events`: those fan out to every endpoint.
-            return Decision(delivery, holds=(endpoint,), inserts=(event, delivery, job))
+            # Not in the decision's `events`: those fan out to every endpoint.
+            made = Decision(delivery, holds=(endpoint,), inserts=(event, delivery, job))
+            return made.merge(decide_append(tx, id_sequence, [event]))
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -282,15 +284,6 @@ class WebhookEvents:
             )
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
-
-
-def _sort(events: Sequence[Event]) -> tuple[Event, ...]:
-    """The oldest first. Ids of one millisecond have any order, versions of a status do not."""
-
-    def order(event: Event) -> tuple[Instant, int, str]:
-        return event.created_at_ms, event.payload.get("statusVersion", 0), event.id
-
-    return tuple(sorted(events, key=order))
 
 
 def recovery_job(

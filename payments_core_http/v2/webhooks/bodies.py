@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from payments_core.engine.events import EventName
+from payments_core.errors import FieldError
 from payments_core.validation.fields import AccountId, Id
 from payments_core.webhooks.endpoint_fields import EndpointDescription, EventNames
 from payments_core.webhooks.operations import OverlapInSeconds, WebhookUrl
@@ -76,3 +77,15 @@ class ListEvents(PageQuery):
     createdBefore: Moment | None = None
     """Only those created before this time. What was created in the minute before the request may
     still be missing."""
+    after: Annotated[str, Meta(min_length=1, max_length=2_000)] | None = None
+    """To read each event once, oldest first: `start` for all events that are kept, `end` for those
+    from now on, then the `nextCursor` of the last answer, which is never null here. It is for
+    `name`, `accountId` and `limit` alone."""
+
+    def faults(self) -> list[FieldError]:
+        """`after` together with `cursor`, `createdAfter` or `createdBefore`."""
+        others = ("cursor", "createdAfter", "createdBefore")
+        given = [name for name in others if getattr(self, name) is not None]
+        if self.after is None:
+            return []
+        return [FieldError(name, "cannot be given together with after") for name in given]

@@ -11,6 +11,7 @@ from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.errors import NotFound
 from payments_core.resources import Resources
 from payments_core.webhooks.endpoint_fields import EndpointChanges
+from payments_core.webhooks.feed import FeedPage
 from payments_core.webhooks.record import Endpoint
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.webhooks import bodies, views
@@ -149,8 +150,10 @@ def recover(service: PaymentsService, call: ApiCall[bodies.RecoverWebhook, None]
 
 
 def list_events(service: PaymentsService, call: ApiCall[None, bodies.ListEvents]) -> Response:
-    """The environment's events, newest first."""
+    """The environment's events, newest first; with `after` those behind a place, oldest first."""
     query = call.query
+    if query.after is not None:
+        return _poll_events(service, call, query.after)
     page = call.resources.events.list(
         account_id=query.accountId,
         name=query.name,
@@ -160,6 +163,29 @@ def list_events(service: PaymentsService, call: ApiCall[None, bodies.ListEvents]
         limit=query.limit,
     )
     return call.respond_page(page, lambda one: views.event(one, service.settings.versions))
+
+
+def _poll_events(
+    service: PaymentsService, call: ApiCall[None, bodies.ListEvents], after: str
+) -> Response:
+    events, query = call.resources.events, call.query
+    if after == "end":
+        page = FeedPage((), events.find_end(), has_more=False)
+    else:
+        page = events.poll(
+            after=None if after == "start" else call.decode_cursor(after, "after"),
+            account_id=query.accountId,
+            name=query.name,
+            limit=query.limit,
+        )
+    return call.respond(
+        {
+            "data": [views.event(one, service.settings.versions) for one in page.events],
+            "limit": query.limit,
+            "hasNextPage": page.has_more,
+            "nextCursor": call.encode_cursor(page.next),
+        }
+    )
 
 
 def read_event(service: PaymentsService, call: ApiCall[None, None]) -> Response:
