@@ -58,8 +58,9 @@ citus: $(READY) ## Run on Citus, all tables distributed: storages, service, kill
 	@$(PY) -m tests.outages --citus $(if $(MINUTES),--minutes $(MINUTES))
 
 .PHONY: test-storages
-test-storages: $(READY) ## Run the tests of the service on SQLite and on PostgreSQL, each on both
-	@PAYMENTS_TEST_EVERY_STORAGE=1 $(PY) -m pytest tests/service -k "not weak" $(ARGS)
+test-storages: $(READY) ## Run the tests of the service, of deployments and upgrades, each on both databases
+	@PAYMENTS_TEST_EVERY_STORAGE=1 $(PY) -m pytest tests/service tests/deployment tests/upgrades \
+		-k "not weak" $(ARGS)
 
 # Two at a time: the tests take as long as all the rest.
 .PHONY: quick suite-core

@@ -30,8 +30,13 @@ SEEN_S = 20.0
 
 
 @pytest.fixture(params=STORAGES)
-def deployed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deployed]:
-    with deployed_on(request.param, tmp_path) as deployed:
+def storage(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def deployed(storage: str, tmp_path: Path) -> Iterator[Deployed]:
+    with deployed_on(storage, tmp_path) as deployed:
         yield deployed
 
 
