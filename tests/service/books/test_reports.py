@@ -16,6 +16,7 @@ from payments_core.books.period import Period, day_of
 from payments_core.books.record import CLOSING_ID, ClosedDay, Closing
 from payments_core.clock import DAY
 from payments_core.errors import ValidationFailed
+from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.refunding.operations import NewRefund
 from tests.service.books.month import HOUR_S, Month
 from tests.service.world import World
@@ -143,6 +144,30 @@ def test_a_balance_waits_for_the_worker_that_closes_its_days(memory_world: World
     assert memory_world.resources.reports.list_balances(*dates).records == ()
     closing = memory_world.get(Closing, CLOSING_ID)
     assert closing.closed_until == today.isoformat()
+
+
+def test_an_entry_that_comes_late_stops_no_closing(reported: Reported) -> None:
+    """A commit took ten minutes, or a clock was set back: the day of its entry is closed already."""
+    world, month = reported.world, reported.month
+    closing = world.get(Closing, CLOSING_ID)
+    closed = {id: world.get(ClosedDay, id) for id in _find_ids(reported, ClosedDay)}
+    late = world.payment("7.00")
+    world.pay(late, "7.00")
+    world.finish()
+    month.change(JournalEntry, f"{late.payment.id}/000001", created_at_ms=closing.after_ms + 1)
+    world.advance(2 * 24 * HOUR_S)
+    reported.today = day_of(world.clock.now())
+    reported.dates = (reported.dates[0], reported.today.isoformat())
+    rows = reported.all(world.resources.reports.list_balances)
+    assert {id: world.get(ClosedDay, id) for id in closed} == closed, "no closed day has changed"
+    assert rows[-1].day == reported.today - timedelta(days=1)
+    moved: Counter[str] = Counter()
+    for one in reported.all(world.resources.reports.list_transactions):
+        moved.update(one.postings)
+    last = {row.account: row.turnover.closing for row in rows if row.day == rows[-1].day}
+    assert last == {account: amount for account, amount in moved.items() if amount}
+    named = {found.resource_id for found in month.compare()[0]}
+    assert day_of(closing.after_ms).isoformat() in named, "it lacks the entry, and is named"
 
 
 def test_a_closed_day_that_lacks_an_entry_is_named(reported: Reported) -> None:
