@@ -42,8 +42,8 @@ keys makes it invalid."""
 
 MAX_FAILURES = 10
 LOCKED_MS = 15 * MINUTE
-"""After so many wrong codes none counts, until this time has passed since the last one: six digits
-could be guessed otherwise (RFC 4226 §7.3)."""
+"""After so many wrong codes no code of the app counts, until this time has passed since the last one:
+six digits could be guessed otherwise (RFC 4226 §7.3)."""
 
 SECOND_FACTOR_SEAL = "operator second factor"
 
@@ -95,18 +95,19 @@ def use_code(
 ) -> tuple[SecondFactor, bool]:
     """The factor after an attempt with a code of the app, or a recovery code; whether it counts.
 
-    A code counts once. While too many were wrong, none counts, and nothing changes.
+    A code counts once. While too many were wrong, no code of the app counts, and nothing changes;
+    a recovery code does: nobody can guess it, and who sends wrong codes locks nobody out.
     """
-    if factor.failures >= MAX_FAILURES and 0 <= now - factor.failed_at_ms < LOCKED_MS:
-        return factor, False
     given = _NOT_CODE.sub("", code)
-    step = _find_step(secret, given, now) if _CODE.fullmatch(given) else None
-    if step is not None and step > factor.last_step:
-        return evolve(factor, last_step=step, failures=0), True
     digest = digest_recovery_code(factor.id, given)
     left = tuple(one for one in factor.recovery_digests if not hmac.compare_digest(one, digest))
     if len(left) < len(factor.recovery_digests):
         return evolve(factor, recovery_digests=left, failures=0), True
+    if factor.failures >= MAX_FAILURES and 0 <= now - factor.failed_at_ms < LOCKED_MS:
+        return factor, False
+    step = _find_step(secret, given, now) if _CODE.fullmatch(given) else None
+    if step is not None and step > factor.last_step:
+        return evolve(factor, last_step=step, failures=0), True
     failures = 1 if now - factor.failed_at_ms >= LOCKED_MS else factor.failures + 1
     return evolve(factor, failures=failures, failed_at_ms=now), False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 from typing import TypeVar
 
 import attrs
@@ -36,6 +35,9 @@ from payments_core.tenants.second_factor import (
 from payments_core.validation.fields import Credential
 
 T = TypeVar("T")
+
+MAX_SESSIONS_READ = 100
+"""An environment has far fewer live log-ins."""
 
 
 @attrs.frozen
@@ -125,7 +127,6 @@ class SecondFactors:
         operator = self._find_caller(authority)
         codes = new_recovery_codes(self._entropy)
         proven = self._require_code(operator, code)
-        others = self._find_other_sessions(authority)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[RecoveryCodes]:
@@ -134,14 +135,11 @@ class SecondFactors:
                 raise InvalidState("second factor", "off", "confirm")
             if factor.confirmed_at_ms is not None:
                 raise InvalidState("second factor", "on", "confirm")
-            ended = [tx.get(OperatorSession, id, for_update=True) for id in others]
             confirmed = evolve(
                 factor, confirmed_at_ms=now, recovery_digests=_digest_all(factor, codes)
             )
             return Decision(
-                codes,
-                replaces=(confirmed,),
-                deletes=tuple(session for session in ended if session is not None),
+                codes, replaces=(confirmed,), deletes=_lock_other_sessions(tx, authority)
             )
 
         return self._commit(authority, "second_factor.confirm", decide, idempotency_key)
@@ -262,17 +260,6 @@ class SecondFactors:
             raise Unauthorized()
         return operator
 
-    def _find_other_sessions(self, authority: Authority) -> Sequence[str]:
-        """The sessions of the environment, which has one operator, without the caller's."""
-        page = self._storage.read(
-            authority.partition,
-            lambda snapshot: snapshot.find(
-                OperatorSession, "by_beginning", limit=100, skip_damaged=True
-            ),
-        )
-        own = authority.operator
-        return sorted(one.id for one in page.records if own is None or one.id != own.id)
-
     def _load(self, operator: Operator) -> SecondFactor | None:
         read = Get(SecondFactor, operator.id)
         [factor] = self._storage.fetch(operator.environment_id, read)
@@ -292,6 +279,18 @@ def _lock_confirmed(tx: Transaction, operator: Operator, action: str) -> SecondF
     if factor is None or not factor.is_of(operator) or factor.confirmed_at_ms is None:
         raise InvalidState("second factor", "off", action)
     return factor
+
+
+def _lock_other_sessions(tx: Transaction, authority: Authority) -> tuple[OperatorSession, ...]:
+    """The sessions of the environment, which has one operator, without the caller's.
+
+    Whoever logs in locks the factor first, so that none begins meanwhile without it.
+    """
+    page = tx.find(OperatorSession, "by_beginning", limit=MAX_SESSIONS_READ, skip_damaged=True)
+    own = authority.operator
+    ids = sorted(one.id for one in page.records if own is None or one.id != own.id)
+    ended = (tx.get(OperatorSession, id, for_update=True) for id in ids)
+    return tuple(session for session in ended if session is not None)
 
 
 def _digest_all(factor: SecondFactor, codes: RecoveryCodes) -> tuple[str, ...]:

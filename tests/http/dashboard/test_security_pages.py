@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import pyotp
@@ -134,6 +135,26 @@ class TestSettingUp:
         assert other.get(PAGE).status == 401
         assert office.browser.get(PAGE).status == 200
 
+    def test_a_session_that_begins_meanwhile_ends_too(
+        self, office: Office, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Somebody with the password logs in between the look at the code and the commit."""
+        office.begin()
+        other, commits = OperatorBrowser(office.api), iter(range(100))
+        storage = office.api.service.parts.ports.storage
+        transact = storage.transact
+
+        def log_in_first(partition: str, work: Any) -> Any:
+            if next(commits) == 1:
+                assert office.log_in(other).status == 303
+            return transact(partition, work)
+
+        form = {**office.browser.forms(PAGE)[f"{PAGE}/confirm"], "code": office.code()}
+        monkeypatch.setattr(storage, "transact", log_in_first)
+        assert office.browser.post(f"{PAGE}/confirm", form).status == 200
+        assert other.cookie is not None
+        assert other.get(PAGE).status == 401
+
     def test_a_form_that_is_sent_twice_shows_the_same_codes(self, office: Office) -> None:
         office.begin()
         form = {**office.browser.forms(PAGE)[f"{PAGE}/confirm"], "code": office.code()}
@@ -183,6 +204,12 @@ class TestLoggingIn:
         assert office.log_in(code=office.code()).status == 401, "the right one does not count"
         office.wait(LOCKED_MS)
         assert office.log_in(code=office.code()).status == 303
+
+    def test_who_sends_wrong_codes_locks_nobody_out(self, office: Office) -> None:
+        first, *_ = office.enrol()
+        for _ in range(MAX_FAILURES + 1):
+            assert office.log_in(code="000000").status == 401
+        assert office.log_in(code=first).status == 303, "nobody can guess a recovery code"
 
     def test_a_new_operator_of_the_name_has_no_second_factor(self, office: Office) -> None:
         office.enrol()
