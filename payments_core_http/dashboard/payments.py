@@ -136,16 +136,18 @@ def read_days(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | N
 
     Raises ValidationFailed.
     """
-    last = _parse_day(filters, "to")
-    return _parse_day(filters, "from"), None if last is None else last + timedelta(days=1)
+    return _parse_day(filters, "from"), _parse_day(filters, "to", later_days=1)
 
 
-def _parse_day(filters: Mapping[str, str], name: str) -> datetime | None:
-    """The start of a day in UTC. Raises ValidationFailed."""
+def _parse_day(
+    filters: Mapping[str, str], name: str, *, later_days: int = 0
+) -> datetime | None:
+    """The start in UTC of a day, or of a later one. Raises ValidationFailed."""
     if name not in filters:
         return None
     try:
-        return to_datetime(parse_iso(f"{filters[name]}T00:00:00Z"))
+        day = to_datetime(parse_iso(f"{filters[name]}T00:00:00Z"))
+        return day + timedelta(days=later_days)
     except (ValueError, OverflowError):
         raise ValidationFailed.at(name, "must be a day such as 2026-09-21") from None
 
