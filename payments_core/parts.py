@@ -24,6 +24,7 @@ from payments_core.chains.scanner import Scanner
 from payments_core.deposits.operations import Deposits
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
+from payments_core.engine.shares import Places
 from payments_core.errors import NotFound
 from payments_core.inbox import Inbox
 from payments_core.legacy.role_modules.operations import RoleModules
@@ -153,6 +154,8 @@ class Parts:
         """The books of an environment by periods of closed days."""
         self.screening: Final = ScreeningDecisions(ports)
         """What screening holds or has stopped, for an operator to decide."""
+        self.exports: Final = Places(settings.max_remote_calls, 1)
+        """Lists that are being written as files: one of an environment at a time."""
         self.search: Final = Search(ports)
         """Records of an environment by what people have of them."""
         self.capabilities: Final = Capabilities(ports, banks, funding_banks.by_mode)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
+from collections.abc import Callable
+
+from payments_core.fork_safety import register_fork_reset
 
 
 class Shares:
@@ -33,3 +37,29 @@ class Shares:
         self._taken[owner] -= 1
         if not self._taken[owner]:
             del self._taken[owner]
+
+
+class Places:
+    """Places that threads take for a while, each owner at most so many at a time."""
+
+    def __init__(self, places: int, most_of_one: int) -> None:
+        self._sizes = places, most_of_one
+        self.reset_after_fork()
+        register_fork_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Start with a free lock and free places: no thread of the child has one."""
+        self._lock, self._shares = threading.Lock(), Shares(*self._sizes)
+
+    def take(self, owner: str) -> Callable[[], None] | None:
+        """Take a place; what gives it back, to be called once. None if no place is free."""
+        with self._lock:
+            if self._shares.measure_room(owner) <= 0:
+                return None
+            self._shares.take(owner)
+
+        def give_back() -> None:
+            with self._lock:
+                self._shares.give_back(owner)
+
+        return give_back

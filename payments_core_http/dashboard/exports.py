@@ -1,12 +1,13 @@
 """Lists as CSV files: what a list shows under its filters, newest first, streamed.
 
 A page of records is read while the file is sent, so that its memory does not depend on its length.
-An export has at most MAX_ROWS rows, and the policy `operator_export` counts exports for each
-environment.
+An export has at most MAX_ROWS rows. The policy `operator_export` counts those of an environment, of
+which a process makes one at a time, so that they leave threads for everything else.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
@@ -15,6 +16,7 @@ import attrs
 from payments_core.clock import format_iso
 from payments_core.csv_text import CONTENT_TYPE, Cell, iter_csv
 from payments_core.engine.idempotency.record import Response
+from payments_core.errors import ResourceConflict
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
 
@@ -40,19 +42,33 @@ class Export(Generic[R]):
 
 
 def stream(call: PageCall, export: Export[R]) -> Response:
-    """The file of a list. Its first page is read at once, so that an error is a page."""
-    filters = export.read_filters(call)
-    first = export.read(call, filters, None, _PAGE_SIZE)
-    rows = (
-        [column(record) for column in export.columns.values()]
-        for record in _iterate(call, export, filters, first)
-    )
+    """The file of a list. Its first page is read at once, so that an error is a page.
+
+    Raises ResourceConflict while another file of the environment is being made, and the errors of
+    the list.
+    """
+    give_back = call.service.parts.exports.take(call.authority.partition)
+    if give_back is None:
+        raise ResourceConflict("Another export is being made; try again when it is complete.")
+    try:
+        filters = export.read_filters(call)
+        first = export.read(call, filters, None, _PAGE_SIZE)
+    except BaseException:
+        give_back()
+        raise
+
+    def iter_rows() -> Iterator[list[Cell]]:
+        for record in _iterate(call, export, filters, first):
+            yield [column(record) for column in export.columns.values()]
+        end()  # before the last piece is sent: who has it may ask for another file at once
+
+    pieces = iter_csv(tuple(export.columns), iter_rows())
+    end = weakref.finalize(pieces, give_back)  # it may never be sent, or not to its end
     day = format_iso(call.service.parts.ports.clock.now())[:10]
     headers = {
         "Content-Type": CONTENT_TYPE,
         "Content-Disposition": f'attachment; filename="{export.name}-{day}.csv"',
     }
-    pieces = iter_csv(tuple(export.columns), rows)
     return Response(200, b"", call.caller.api_version, headers, pieces=pieces)
 
 

@@ -139,9 +139,7 @@ def read_days(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | N
     return _parse_day(filters, "from"), _parse_day(filters, "to", later_days=1)
 
 
-def _parse_day(
-    filters: Mapping[str, str], name: str, *, later_days: int = 0
-) -> datetime | None:
+def _parse_day(filters: Mapping[str, str], name: str, *, later_days: int = 0) -> datetime | None:
     """The start in UTC of a day, or of a later one. Raises ValidationFailed."""
     if name not in filters:
         return None

@@ -14,6 +14,7 @@ import pytest
 from payments_core.accounts.record import Account
 from payments_core.chains.evm.quorum import _QuorumNode
 from payments_core.chains.shared_read import SharedRead
+from payments_core.engine.shares import Places
 from payments_core.http.connection_pool import ConnectionPool
 from payments_core.limiters.memory import MemoryLimiter
 from payments_core.limiters.port import PolicyCheck
@@ -45,6 +46,7 @@ HOLDERS: Mapping[str, tuple[Callable[[], Any], Callable[[Any], bool]]] = {
     "probe": (partial(BoundedProbe, lambda: True, name="probe"), lambda probe: probe.ask(5.0)),
     "decoders": (lambda: documents._decoders, decode),
     "limiter": (MemoryLimiter, check),
+    "places": (partial(Places, 1, 1), lambda places: places.take("env_1") is not None),
 }
 
 

@@ -7,6 +7,7 @@ import io
 import tracemalloc
 from typing import Any
 
+import attrs
 import pytest
 
 from payments_core import NewAccount
@@ -15,6 +16,7 @@ from payments_core.limiters.memory import MemoryLimiter
 from payments_core.limiters.policies import ROUTE_POLICIES
 from payments_core_http.app import create_app
 from payments_core_http.dashboard import exports
+from payments_core_http.dashboard import payments as dashboard_payments
 from payments_core_http.dashboard.routes import ROUTES
 from payments_core_http.throttling import Throttle
 from tests.http.console import Console
@@ -152,6 +154,42 @@ class TestBounds:
         statuses = [browser.get("/dashboard/payments/export").status for _ in range(most + 1)]
         assert statuses == [200] * most + [429]
         assert browser.get("/dashboard/payments").status == 200, "pages are counted apart"
+
+    def test_an_environment_has_one_at_a_time(
+        self, console: Console, browser: OperatorBrowser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        console.create()
+        seen: list[int] = []
+
+        payments = dashboard_payments._PAYMENTS
+
+        def read_meanwhile(*given: Any) -> Any:
+            seen.append(browser.get("/dashboard/events/export").status)
+            return payments.read(*given)
+
+        busy = attrs.evolve(payments, read=read_meanwhile)
+        monkeypatch.setattr(dashboard_payments, "_PAYMENTS", busy)
+        assert len(rows(browser, "/dashboard/payments/export")) == 1
+        assert seen == [409]
+        assert browser.get("/dashboard/events/export").status == 200
+
+    def test_a_file_that_is_not_sent_keeps_no_place(
+        self, console: Console, browser: OperatorBrowser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path, payments = "/dashboard/payments/export", dashboard_payments._PAYMENTS
+        console.create()
+        assert browser.send("HEAD", path).status == 200
+        assert browser.get(f"{path}?from=yesterday").status == 400
+
+        def fail(payment: Any) -> str:
+            raise OSError("gone")
+
+        broken = attrs.evolve(payments, columns={"id": fail})
+        monkeypatch.setattr(dashboard_payments, "_PAYMENTS", broken)
+        with pytest.raises(OSError, match="gone"):
+            browser.get(path)
+        monkeypatch.undo()
+        assert browser.get(path).status == 200
 
     def test_every_export_has_the_right_of_its_list(self) -> None:
         by_path = {row.path: row for row in ROUTES if row.method == "GET"}
