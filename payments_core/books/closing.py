@@ -89,7 +89,8 @@ def _continue(closing: Closing | None, found: _Page) -> tuple[Closing, list[Clos
     balances, day = unpack(before.turnovers), before.day
     days: list[ClosedDay] = []
     for one in found.movements.records:
-        # A clock that was set back books into a closed day, which never changes: a later day has it.
+        # A closed day never changes: the first open one has what comes late, as by a clock that
+        # was set back.
         of_it = max(one.day.isoformat(), before.closed_until)
         if day is not None and of_it != day:
             days.append(ClosedDay(id=day, turnovers=pack(balances)))

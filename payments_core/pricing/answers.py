@@ -6,8 +6,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
+from payments_core.money import MAX_ATOMIC
 from payments_core.networks import Asset
 from payments_core.pricing.port import Estimate, Pricing, PricingUnavailable
+
+MAX_MAGNITUDE = 30
+"""Of a price, as a power of ten, above and below one: beyond it, arithmetic would take for ever."""
+
+MAX_PLACES = 60
+"""After the decimal point of a price."""
 
 _log = logging.getLogger(__name__)
 
@@ -39,11 +46,14 @@ def ask_estimate(
 
 
 def _is_price(value: object) -> bool:
-    return isinstance(value, Decimal) and value.is_finite() and value > 0
+    if not isinstance(value, Decimal) or not value.is_finite() or value <= 0:
+        return False
+    exponent = value.as_tuple().exponent
+    return abs(value.adjusted()) <= MAX_MAGNITUDE and int(exponent) >= -MAX_PLACES
 
 
 def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value <= MAX_ATOMIC
 
 
 def _unusable(what: str) -> PricingUnavailable:

@@ -42,7 +42,7 @@ keys makes it invalid."""
 
 MAX_FAILURES = 10
 LOCKED_MS = 15 * MINUTE
-"""After so many wrong codes no code of the app counts, until this time has passed since the last one:
+"""After so many wrong codes no code of the app counts, until this time has passed since the last:
 six digits could be guessed otherwise (RFC 4226 §7.3)."""
 
 SECOND_FACTOR_SEAL = "operator second factor"

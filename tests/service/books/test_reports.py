@@ -147,7 +147,7 @@ def test_a_balance_waits_for_the_worker_that_closes_its_days(memory_world: World
 
 
 def test_an_entry_that_comes_late_stops_no_closing(reported: Reported) -> None:
-    """A commit took ten minutes, or a clock was set back: the day of its entry is closed already."""
+    """A commit took ten minutes, or a clock was set back: the day of the entry is closed."""
     world, month = reported.world, reported.month
     closing = world.get(Closing, CLOSING_ID)
     closed = {id: world.get(ClosedDay, id) for id in _find_ids(reported, ClosedDay)}

@@ -72,7 +72,9 @@ def fail() -> Decimal:
     raise KeyError("a mistake of the adapter")
 
 
-@pytest.mark.parametrize("answer", [refuse, fail, lambda: Decimal("NaN")])
+@pytest.mark.parametrize(
+    "answer", [refuse, fail, lambda: Decimal("NaN"), lambda: Decimal("1e9999")]
+)
 def test_a_source_that_has_none_now_takes_the_last_one_away(answer: Callable[[], Decimal]) -> None:
     source, clock = Source(lambda: Decimal(1)), Time()
     prices = show(source, clock)

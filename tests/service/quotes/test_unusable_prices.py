@@ -18,7 +18,11 @@ SOUND = Estimate(rate=Decimal("0.99"), fee_atomic=10, slippage_bps=50, time_s=60
 UNUSABLE: list[dict[str, Any]] = [
     *[{"rate": one} for one in (Decimal("NaN"), Decimal("Infinity"), Decimal(0), Decimal(-1))],
     *[{"rate": one} for one in (0.99, "0.99", None)],
-    *[{"fee_atomic": one} for one in (-1, 0.5, None, True)],
+    *[
+        {"rate": Decimal(one)}
+        for one in ("1e400", "1e-400", "1e999999", "1e-999999", "1." + "0" * 99)
+    ],
+    *[{"fee_atomic": one} for one in (-1, 0.5, None, True, 2**256)],
     *[{"slippage_bps": one} for one in (-1, 10_001, 0.5, None)],
     *[{"time_s": one} for one in (-1, 0.5, None)],
 ]
@@ -46,7 +50,8 @@ def test_a_price_that_cannot_be_right_makes_no_quote(memory_shop: QuoteShop) -> 
         with pytest.raises(DependencyFailed):
             shop.routed()
     liar.says = {}
-    for usd in (None, 1.0, "1", Decimal("NaN"), Decimal(-1), Decimal("Infinity")):
+    endless = (Decimal("NaN"), Decimal(-1), Decimal("Infinity"), Decimal("1e400"))
+    for usd in (None, 1.0, "1", *endless):
         liar.usd = dict.fromkeys(("8453/USDC", "137/USDC"), usd)
         with pytest.raises(DependencyFailed):
             shop.routed()
