@@ -144,6 +144,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/engine/idempotency/single_flight.py": {"threading", "time"},
     "payments_core/engine/jobs/*.py": {"threading", "time"},
     "payments_core/engine/remote_calls.py": {"threading", "time"},  # monotonic: a call's age
+    "payments_core/engine/shares.py": {"threading"},  # shared by requests
     "payments_core/http/*.py": {"threading", "time"},
     "payments_core/limiters/*.py": {"threading"},
     "payments_core/limiters/breaker.py": {"time"},  # monotonic: how long a server is left alone

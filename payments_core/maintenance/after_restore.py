@@ -21,13 +21,14 @@ from payments_core.chains.outbox.record import (
 )
 from payments_core.chains.outbox.reorg_recovery import RESEND
 from payments_core.chains.port import AddressSpec, Chain
-from payments_core.engine.committer import Committer
+from payments_core.engine.audit import Trace
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
 from payments_core.maintenance.parked_jobs import ParkedJob
 from payments_core.plain_calls import call_plainly
-from payments_core.storage.jobs import NEVER, Job, is_parked
+from payments_core.storage.jobs import NEVER, Job, is_parked, mark_parked
 from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import Storage, Transaction
 from payments_core.tenants.modes import is_of_mode
@@ -90,7 +91,7 @@ def _count_known(storage: Storage, partition: str, sender: Sender) -> int:
     return sender.next_slot - (last.raw is None)
 
 
-def stop_sending(storage: Storage, committer: Committer, mode: str) -> tuple[ParkedJob, ...]:
+def stop_sending(ports: Ports, mode: str) -> tuple[ParkedJob, ...]:
     """Stop every sender by parked jobs in its lane: the existing jobs, or a new one.
 
     Call it before any worker starts. New transfers queue up behind; `parked` lists
@@ -98,23 +99,23 @@ def stop_sending(storage: Storage, committer: Committer, mode: str) -> tuple[Par
     transactions checked, and those resent that the chain does not know. Raises
     NoMaintenanceAccess, StorageUnavailable, Unavailable.
     """
-    stopped = []
+    storage, stopped = ports.storage, []
     for one in scan_all(storage, Job):
         job = one.record
         if not job.lane.startswith(SENDER_LANE_PREFIX) or not job.queue.startswith(f"{mode}."):
             continue
-        if is_parked(job) or _park_job(committer, one.partition, job.id):
+        if is_parked(job) or _park_job(ports, one.partition, job.id):
             stopped.append(ParkedJob(one.partition, job))
     lanes = {one.job.lane for one in stopped}
     for found in scan_all(storage, Sender):
         lane = sender_lane(found.partition, found.record.chain_id)
         if lane not in lanes and is_of_mode(storage, found.partition, mode):
             lanes.add(lane)
-            stopped.append(_park_sender(committer, found.partition, found.record.chain_id, mode))
+            stopped.append(_park_sender(ports, found.partition, found.record.chain_id, mode))
     return tuple(stopped)
 
 
-def _park_sender(committer: Committer, partition: str, chain_id: int, mode: str) -> ParkedJob:
+def _park_sender(ports: Ports, partition: str, chain_id: int, mode: str) -> ParkedJob:
     """A parked job in a lane that has none."""
 
     def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[ParkedJob]:
@@ -128,19 +129,27 @@ def _park_sender(committer: Committer, partition: str, chain_id: int, mode: str)
             arguments={"first": str(NEVER)},
             lease_until=NEVER,
         )
-        return Decision(ParkedJob(partition, job), inserts=(job,))
+        mark = mark_parked(job, ports.clock.now())
+        return Decision(ParkedJob(partition, job), inserts=(job, mark))
 
-    return committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+    return ports.committer.commit(_stopping(ports, partition), decide)
 
 
-def _park_job(committer: Committer, partition: str, job_id: str) -> bool:
+def _park_job(ports: Ports, partition: str, job_id: str) -> bool:
     def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
         job = tx.get(Job, job_id, for_update=True)
         if job is None or is_parked(job):
             return Decision(job is not None)
-        return Decision(True, replaces=(evolve(job, lease_until=NEVER),))
+        parked = evolve(job, lease_until=NEVER)
+        mark = mark_parked(parked, ports.clock.now())
+        return Decision(True, inserts=(mark,), replaces=(parked,))
 
-    return committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+    return ports.committer.commit(_stopping(ports, partition), decide)
+
+
+def _stopping(ports: Ports, partition: str) -> WorkerAuthority:
+    """The authority of who runs the deployment, with an entry in the audit trail."""
+    return WorkerAuthority(partition, "upkeep", Trace(ports.host, "jobs.stop"))
 
 
 @attrs.frozen

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
+from payments_core.engine.audit import Trace
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -81,6 +82,13 @@ def check_rows(
     return RowCheck(tuple(damaged), read.total(), not ahead)
 
 
+_OPERATIONS: Mapping[RowRepairAction, str] = {
+    "repaired": "rows.repair",
+    "removed": "rows.remove",
+}
+"""What the audit trail calls each action."""
+
+
 class DamagedRows:
     """Shows, repairs and removes one damaged row. Every change stores a RowRepair beside it."""
 
@@ -88,6 +96,7 @@ class DamagedRows:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._host = ports.host
         self._kinds = {kind.collection.name: kind for kind in kinds}
 
     def get(self, place: DamagedRow) -> RecordRow:
@@ -145,7 +154,8 @@ class DamagedRows:
             )
             return Decision(note, inserts=(note,)).merge(change)
 
-        return self._committer.commit(WorkerAuthority(row.partition, "upkeep"), decide)
+        trace = Trace(self._host, _OPERATIONS[action], (row.id,))
+        return self._committer.commit(WorkerAuthority(row.partition, "upkeep", trace), decide)
 
     def _kind(self, place: DamagedRow) -> type[Record]:
         kind = self._kinds.get(place.collection)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.clock import Clock
-from payments_core.engine.committer import Committer
+from payments_core.engine.audit import Trace
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -44,13 +43,13 @@ def list_parked_jobs(storage: Storage, mode: str) -> tuple[ParkedJob, ...]:
     )
 
 
-def retry(committer: Committer, clock: Clock, partition: str, job_id: str) -> Job:
+def retry(ports: Ports, partition: str, job_id: str) -> Job:
     """Make a parked job due at once, with all its claims before it.
 
     It may repeat what it did before it was parked: every handler supports that. Raises NotFound,
     and ResourceConflict for a job that is not parked, which its worker would lose.
     """
-    now = clock.now()
+    now = ports.clock.now()
 
     def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Job]:
         job = tx.get(Job, job_id, for_update=True)
@@ -64,7 +63,8 @@ def retry(committer: Committer, clock: Clock, partition: str, job_id: str) -> Jo
         mark = tx.get(ParkedJobMark, mark_id(job), for_update=True)
         return Decision(freed, replaces=(freed,), deletes=() if mark is None else (mark,))
 
-    return committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+    trace = Trace(ports.host, "jobs.retry", (job_id,))
+    return ports.committer.commit(WorkerAuthority(partition, "upkeep", trace), decide)
 
 
 class ParkedMarkPurge:

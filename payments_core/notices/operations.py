@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from payments_core.clock import Instant
+from payments_core.engine.audit import Trace
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.bringing_forward import bring_forward
@@ -35,6 +36,7 @@ class ProviderNotices:
     ) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
+        self._host = ports.host
         self._clock = ports.clock
         self._readers = readers
 
@@ -120,7 +122,8 @@ class ProviderNotices:
             job = bring_forward(tx, route_job(again, now), now)
             return done if job is None else done.merge(job)
 
-        return self._committer.commit(WorkerAuthority(DIRECTORY, mode), decide)
+        trace = Trace(self._host, "notices.retry", (id,))
+        return self._committer.commit(WorkerAuthority(DIRECTORY, mode, trace), decide)
 
 
 def _require_storable(notices: Sequence[ProviderNotice]) -> None:

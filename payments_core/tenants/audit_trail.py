@@ -72,7 +72,7 @@ class AuditTrail:
         self, *, limit: PageLimit = 50, after: Position | None = None
     ) -> Page[AuditEntry]:
         """The entries that belong to no environment, newest first: refused log-ins by names that
-        nobody has."""
+        nobody has, and repairs of what belongs to none."""
         return self._find(DIRECTORY, None, (), None, after, limit)
 
     def _find(

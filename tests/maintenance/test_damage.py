@@ -71,7 +71,7 @@ def test_senders_are_stopped_and_parked_jobs_are_listed_beside_a_damaged_job(
     jobs = [one for one in scan_all(shop.storage, Job) if one.record.lane.startswith("sender:")]
     assert len(jobs) == 3
     reported = damage(path, jobs[1])
-    stopped = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
+    stopped = stop_sending(shop.service.parts.ports, "sandbox")
     assert alarms(caplog) == [reported]
     left = {jobs[0].record.id, jobs[2].record.id}
     assert {one.job.id for one in stopped} == left

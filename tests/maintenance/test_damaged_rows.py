@@ -83,6 +83,8 @@ def test_a_row_is_repaired_from_a_document(world: World) -> None:
         document_sha256=hashlib.sha256(encode_body(damaged)).hexdigest(),
         created_at_ms=repair.created_at_ms,
     )
+    [entry] = world.resources.audit.list(operation="rows.repair").records
+    assert (entry.object_id, entry.actor.type) == (before.id, "program")
     world.resources.payments.cancel(before.id)
 
 

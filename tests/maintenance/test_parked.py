@@ -66,8 +66,7 @@ def test_what_the_worker_parks_is_found_and_retried(
             parking.should_run(queue, claimed)
     assert names(list_parked_jobs(shop.storage, "sandbox")) == [(shop.environment_id, "tired")]
     assert not claim(shop, name)
-    committer = shop.service.parts.ports.committer
-    freed = retry(committer, shop.clock, shop.environment_id, "tired")
+    freed = retry(shop.service.parts.ports, shop.environment_id, "tired")
     assert (freed.claims, freed.due_at, freed.lease_until) == (0, shop.clock.now(), 0)
     assert list_parked_jobs(shop.storage, "sandbox") == ()
     (again,) = claim(shop, name)
@@ -87,19 +86,17 @@ def claim(shop: Shop, queue: str) -> list[ClaimedJob]:
 
 
 def test_a_job_that_is_not_parked_is_left_to_its_worker(shop: Shop) -> None:
-    committer = shop.service.parts.ports.committer
     leased = job("busy", lease_until=shop.clock.now() + 1_000, claims=3)
     put(shop.storage, "env_a", leased)
     with pytest.raises(ResourceConflict, match="not parked"):
-        retry(committer, shop.clock, "env_a", "busy")
+        retry(shop.service.parts.ports, "env_a", "busy")
     stored = shop.storage.read("env_a", lambda snapshot: snapshot.get(Job, "busy"))
     assert stored is not None
     assert attrs.evolve(stored, version=0, schema=0) == leased
 
 
 def test_a_job_that_is_elsewhere_is_not_found(shop: Shop) -> None:
-    committer = shop.service.parts.ports.committer
     put(shop.storage, "env_a", job("there", due_at=NEVER))
     for partition, id in (("env_a", "none"), ("env_b", "there")):
         with pytest.raises(NotFound):
-            retry(committer, shop.clock, partition, id)
+            retry(shop.service.parts.ports, partition, id)

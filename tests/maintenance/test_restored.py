@@ -16,6 +16,7 @@ from payments_core.maintenance.after_restore import (
     stop_sending,
 )
 from payments_core.maintenance.parked_jobs import list_parked_jobs, retry
+from payments_core.storage.jobs import Job, ParkedJobMark
 from payments_core.storage.maintenance import scan_all
 from tests.maintenance.shop import Shop
 from tests.service.world import BASE
@@ -44,10 +45,18 @@ def sent(shop: Shop) -> list[str | None]:
     return [one.record.transaction_hash for one in scan_all(shop.storage, OutboundTransfer)]
 
 
+def marked(shop: Shop) -> set[str]:
+    """The parked jobs that are found by their marks."""
+    jobs = {one.record.id: one.record for one in scan_all(shop.storage, Job)}
+    marks = [one.record for one in scan_all(shop.storage, ParkedJobMark)]
+    assert all(one.is_of(jobs[one.job_id]) for one in marks)
+    return {one.job_id for one in marks}
+
+
 def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) -> None:
     shop.authorized("5.00")
     shop.authorized("6.00")
-    stopped = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
+    stopped = stop_sending(shop.service.parts.ports, "sandbox")
     assert len(stopped) == 2
     shop.finish()
     assert sent(shop) == [None, None]
@@ -57,8 +66,9 @@ def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) ->
     assert {one.job.id for one in list_parked_jobs(shop.storage, "sandbox")} == {
         one.job.id for one in stopped
     }
+    assert marked(shop) == {one.job.id for one in stopped}, "the inbox shows them"
     for one in stopped:
-        retry(shop.service.parts.ports.committer, shop.clock, one.partition, one.job.id)
+        retry(shop.service.parts.ports, one.partition, one.job.id)
     shop.finish()
     assert None not in sent(shop)
     balance = shop.balance_now()
@@ -69,13 +79,14 @@ def test_a_sender_that_has_nothing_to_do_is_stopped_too(shop: Shop) -> None:
     shop.authorized("5.00")
     shop.finish()
     before = sent(shop)
-    (stopped,) = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
-    again = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
+    (stopped,) = stop_sending(shop.service.parts.ports, "sandbox")
+    assert marked(shop) == {stopped.job.id}
+    again = stop_sending(shop.service.parts.ports, "sandbox")
     assert [one.job.id for one in again] == [stopped.job.id]
     shop.authorized("6.00")
     shop.finish()
     assert [hash for hash in sent(shop) if hash] == before
-    retry(shop.service.parts.ports.committer, shop.clock, stopped.partition, stopped.job.id)
+    retry(shop.service.parts.ports, stopped.partition, stopped.job.id)
     shop.finish()
     assert None not in sent(shop)
     assert list_parked_jobs(shop.storage, "sandbox") == ()
@@ -83,9 +94,9 @@ def test_a_sender_that_has_nothing_to_do_is_stopped_too(shop: Shop) -> None:
 
 def test_stopping_twice_names_the_same_and_leaves_another_mode_alone(shop: Shop) -> None:
     shop.authorized("5.00")
-    assert stop_sending(shop.storage, shop.service.parts.ports.committer, "production") == ()
-    first = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
-    again = stop_sending(shop.storage, shop.service.parts.ports.committer, "sandbox")
+    assert stop_sending(shop.service.parts.ports, "production") == ()
+    first = stop_sending(shop.service.parts.ports, "sandbox")
+    again = stop_sending(shop.service.parts.ports, "sandbox")
     assert [one.job.id for one in first] == [one.job.id for one in again]
     assert len(first) == 1
 

@@ -48,7 +48,8 @@ def command(
 ) -> CommandResult:
     """Print who changed what in an environment, newest first.
 
-    Without an ENVIRONMENT, print what belongs to none: refused log-ins with names that nobody has.
+    Without an ENVIRONMENT, print what belongs to none: refused log-ins with names that nobody has,
+    and repairs.
 
     \b
     Examples:

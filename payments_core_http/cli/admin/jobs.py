@@ -30,7 +30,4 @@ def parked_(service: PaymentsService, mode: str) -> CommandResult:
 @with_service
 def retry_(service: PaymentsService, mode: str, partition: str, job_id: str) -> CommandResult:
     """Retry a parked job, after you have fixed the cause."""
-    return render_job(
-        partition,
-        retry(service.parts.ports.committer, service.parts.ports.clock, partition, job_id),
-    )
+    return render_job(partition, retry(service.parts.ports, partition, job_id))

@@ -29,10 +29,7 @@ def command() -> None:
 @with_service
 def stop(service: PaymentsService, mode: str) -> CommandResult:
     """Park every job that would send a transfer; run it before you start a worker."""
-    return [
-        render_job(one.partition, one.job)
-        for one in stop_sending(service.parts.ports.storage, service.parts.ports.committer, mode)
-    ]
+    return [render_job(one.partition, one.job) for one in stop_sending(service.parts.ports, mode)]
 
 
 @command.command(name="behind")

@@ -257,9 +257,13 @@ class TestTheDeployment:
         assert f"payments admin jobs retry {partition} tired" in page.text
         assert read_counts(page) == read_counts(host.open("/dashboard/keys")) == {"Inbox": "1"}
         assert read_counts(log_in_elsewhere(console).open(INBOX)) == {}
-        ports = console.api.service.parts.ports
-        retry(ports.committer, ports.clock, partition, "tired")
+        retry(console.api.service.parts.ports, partition, "tired")
         assert read_counts(host.open(INBOX)) == {}
+        trail = console.api.service.parts.audit_trail.list_deployment().records
+        if where == "environment":
+            shop = console.api.service.environment(partition)
+            trail = shop.audit.list(operation="jobs.retry").records
+        assert [(one.operation, one.actor.type) for one in trail] == [("jobs.retry", "program")]
 
     def test_another_log_in_of_the_environment_does_not_see_it(self, console: Console) -> None:
         self.park(console, console.api.partition)

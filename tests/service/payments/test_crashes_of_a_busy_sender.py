@@ -83,8 +83,7 @@ class StoppingStorage(FaultyStorage):
         claimed = super().claim(*given, **more)
         if self.is_armed and any(item.job.kind == SEND_FUNDING for item in claimed):
             self.is_armed = False
-            committer = self._world.service.parts.ports.committer
-            self.stopped = len(stop_sending(self._world.storage, committer, "sandbox"))
+            self.stopped = len(stop_sending(self._world.service.parts.ports, "sandbox"))
         return claimed
 
 
