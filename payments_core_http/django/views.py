@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 
+_GONE = 1
+"""The length of a body that is gone, if it came without one: what is shorter than it says is
+refused."""
+
+
 @csrf_exempt
 @xframe_options_exempt
 def serve(request: HttpRequest, path: str) -> HttpResponse:
@@ -100,7 +105,7 @@ def _copy_environ(request: HttpRequest) -> dict[str, Any]:
     environ = dict(request.environ)
     if environ.get("CONTENT_LENGTH"):
         with contextlib.suppress(RequestDataTooBig):  # nothing was read, and the input is whole
-            environ["wsgi.input"] = io.BytesIO(_read_body(request))
+            environ["wsgi.input"] = io.BytesIO(_read_body(request) or b"")
     return environ
 
 
@@ -108,19 +113,20 @@ def _translate_asgi(request: Any) -> dict[str, Any]:
     """The environ of a request that came by ASGI. Django has received the whole body."""
     scope: dict[str, Any] = request.scope
     environ = {name: value for name, value in request.META.items() if isinstance(value, str)}
-    body = b""
+    body: bytes | None = b""
     with contextlib.suppress(RequestDataTooBig):  # the application refuses its length
         body = _read_body(request)
+    length = _GONE if body is None else len(body)
     target = scope.get("raw_path") or request.path.encode()  # with its `%2F`, as it was sent
     return {
         "REMOTE_ADDR": "",
-        "CONTENT_LENGTH": str(len(body)),
+        "CONTENT_LENGTH": str(length),
         **environ,
         "REQUEST_URI": target.decode("latin-1"),
         "SERVER_PROTOCOL": f"HTTP/{scope.get('http_version', '1.1')}",
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": request.scheme,
-        "wsgi.input": io.BytesIO(body),
+        "wsgi.input": io.BytesIO(body or b""),
         "wsgi.errors": io.StringIO(),
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
@@ -128,10 +134,10 @@ def _translate_asgi(request: Any) -> dict[str, Any]:
     }
 
 
-def _read_body(request: Any) -> bytes:
-    """Empty if it is gone, which the application refuses. Raises RequestDataTooBig."""
+def _read_body(request: Any) -> bytes | None:
+    """None if a middleware has taken it away. Raises RequestDataTooBig."""
     try:
         body: bytes = request.body
     except (RawPostDataException, UnreadablePostError):
-        return b""
+        return None
     return body

@@ -22,6 +22,7 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
+from django.core.handlers.asgi import ASGIRequest
 from django.core.management import CommandError, call_command
 from django.core.wsgi import get_wsgi_application
 from django.db import connection, connections
@@ -359,6 +360,28 @@ def test_a_body_that_a_middleware_has_taken_away_is_refused(key: Any) -> None:
     assert request.POST
     answer = serve(request, "v2/accounts")
     assert answer.status_code == 415  # it is a form
+
+
+@pytest.mark.parametrize("has_length", [True, False])
+def test_a_body_that_a_middleware_has_read_itself_is_refused(key: Any, has_length: bool) -> None:
+    """By ASGI, a body in chunks has no length: without the body it would be an empty one."""
+    path, body = f"{MOUNT}/v2/payments/{'payment_' + 'a' * 24}/refunds", b'{"amount": "1.00"}'
+    sent = {**key, "Idempotency-Key": "once", "Content-Type": "application/json"}
+    if has_length:
+        sent["Content-Length"] = str(len(body))
+    headers = [(name.lower().encode(), text.encode()) for name, text in sent.items()]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": headers,
+    }
+    request = ASGIRequest(scope, io.BytesIO(body))
+    assert request.read() == body
+    answer = serve(request, path.removeprefix(f"{MOUNT}/"))
+    assert answer.status_code == 400, answer.content
+    assert json.loads(answer.content)["error"]["code"] == "invalid_json"
 
 
 def test_a_prefix_of_the_server_is_kept() -> None:
