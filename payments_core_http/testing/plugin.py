@@ -79,12 +79,10 @@ def payments_clock(payments_service: PaymentsService) -> SandboxTime:
 
 
 @pytest.fixture
-def payments_django(
-    request: pytest.FixtureRequest, payments_service: PaymentsService
-) -> Iterator[Resources]:
+def payments_django(db: None, payments_service: PaymentsService) -> Iterator[Resources]:
     """What `payments_core_http.django.get_resources()` returns, of `payments_service`; handlers of
     events use the connections of the test. It needs pytest-django, and brings its `db`."""
-    request.getfixturevalue("db")
+    # `db` is an argument: pytest-django makes test databases only for fixtures that a test names.
     from payments_core_http.django.testing import install
 
     with install(payments_service) as resources:
