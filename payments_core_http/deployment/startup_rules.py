@@ -184,7 +184,8 @@ WARNING_RULES = (
     StartupRule(
         "limiter.url",
         lambda one: scheme_of(one.limiter.url) == "memory",
-        "is memory: every process counts separately, so N processes allow N times the limit",
+        "is memory: every process counts separately, so N processes allow N times the limit;"
+        " give redis://… to have all of them count together",
     ),
     StartupRule(
         "providers.signer.url",
