@@ -105,6 +105,12 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "is required, .*|cannot be given together .*",
     ): "Which parameters of a query exclude each other is said in words.",
     (".*", "cursor", "is not a cursor of this list"): GIVEN_BEFORE,
+    ("listEvents", "after", "is not a cursor of .*"): GIVEN_BEFORE,
+    (
+        "listEvents",
+        "cursor|name|accountId|created(After|Before)|ids",
+        "cannot be given together with after",
+    ): "Which parameters of a query exclude each other is said in words.",
     (".*", "(.*[.])?(address|payerAddress|to|from)", "must be (0x and|base58 of) .*"): ADDRESS,
     ("createRefund|returnDeposit|reconcilePayment", "destination", "must be 0x and .*"): ADDRESS,
     ("reconcilePayment", "destination|receiptId", "is (only|required) for .*"): OF_OTHERS,
