@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
 from payments_core.books.chain_check import SETTLES_WITHIN_MS
-from payments_core.books.differences import Difference, differ_in_dollars
+from payments_core.books.differences import DOLLARS, Difference, differ
 from payments_core.clock import Instant
 from payments_core.onramps.record import BankTransaction
 from payments_core.payments.record import Payment, payout_key
@@ -29,37 +29,41 @@ def check_payouts(
         is_current = attempt == current.attempt
         if is_current and current.status in _AT_BANK:
             if found is None:
-                yield differ_in_dollars(
+                yield differ(
                     "bank_missing",
                     payment.id,
                     key,
+                    DOLLARS,
                     current.amount_cents,
                     0,
                     f"the journal has a payout that is {current.status}, and the bank has none",
                 )
             elif found.amount_cents != current.amount_cents:
-                yield differ_in_dollars(
+                yield differ(
                     "bank_amount",
                     payment.id,
                     key,
+                    DOLLARS,
                     current.amount_cents,
                     found.amount_cents,
                     "the bank has this payout of another amount",
                 )
             elif found.status == "submitted" and current.status != "submitted":
-                yield differ_in_dollars(
+                yield differ(
                     "bank_missing",
                     payment.id,
                     key,
+                    DOLLARS,
                     current.amount_cents,
                     0,
                     f"the journal has a payout as {current.status}, and the bank only as submitted",
                 )
         elif found is not None and found.status != "returned" and is_settled_down:
-            yield differ_in_dollars(
+            yield differ(
                 "bank_extra",
                 payment.id,
                 key,
+                DOLLARS,
                 0,
                 found.amount_cents,
                 f"the bank has a payout as {found.status} that the journal does not have",
@@ -72,12 +76,12 @@ def check_incoming(bank: FundingBank, transaction: BankTransaction) -> Iterator[
     subject, booked = transaction.incoming_id, transaction.amount_cents
     if found is None:
         detail = "the journal has a transfer that the bank does not know"
-        yield differ_in_dollars("bank_missing", transaction.id, subject, booked, 0, detail)
+        yield differ("bank_missing", transaction.id, subject, DOLLARS, booked, 0, detail)
     elif found.amount_cents != booked:
         detail = "the bank has this transfer of another amount"
-        yield differ_in_dollars(
-            "bank_amount", transaction.id, subject, booked, found.amount_cents, detail
+        yield differ(
+            "bank_amount", transaction.id, subject, DOLLARS, booked, found.amount_cents, detail
         )
     elif transaction.status == "settled" and found.status in ("returned", "cancelled"):
         detail = f"the bank has {found.status} a transfer that was credited"
-        yield differ_in_dollars("bank_missing", transaction.id, subject, booked, 0, detail)
+        yield differ("bank_missing", transaction.id, subject, DOLLARS, booked, 0, detail)

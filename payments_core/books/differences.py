@@ -55,38 +55,33 @@ class Difference:
     detail: str
 
 
+@attrs.frozen
+class Currency:
+    """A currency in which a bank counts: its symbol, and how many decimals make a whole."""
+
+    symbol: str
+    decimals: int
+
+
+DOLLARS = Currency("USD", 2)
+
+
 def differ(
     kind: DifferenceKind,
     resource_id: str,
     subject: str,
-    asset: Asset,
+    unit: Asset | Currency,
     expected: int,
     found: int,
     detail: str,
 ) -> Difference:
-    """A difference in an asset."""
+    """A difference in an asset, or in US cents."""
     return Difference(
         kind=kind,
         resource_id=resource_id,
         subject=subject,
-        symbol=asset.symbol,
-        decimals=asset.decimals,
-        expected=expected,
-        found=found,
-        detail=detail,
-    )
-
-
-def differ_in_dollars(
-    kind: DifferenceKind, resource_id: str, subject: str, expected: int, found: int, detail: str
-) -> Difference:
-    """A difference in US cents."""
-    return Difference(
-        kind=kind,
-        resource_id=resource_id,
-        subject=subject,
-        symbol="USD",
-        decimals=2,
+        symbol=unit.symbol,
+        decimals=unit.decimals,
         expected=expected,
         found=found,
         detail=detail,

@@ -16,37 +16,36 @@ from payments_core.money import format_amount
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.exports import Export, iso, stream
-from payments_core_http.dashboard.rendering import PAGE_SIZE, List, redirect, render_page
+from payments_core_http.dashboard.lists import Filter, read_list
+from payments_core_http.dashboard.rendering import redirect, render_page
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 _HOME = "/dashboard/accounts"
 _DEPOSIT_STATUSES: tuple[DepositStatus, ...] = get_args(DepositStatus)
+_FILTERS = (
+    Filter(
+        "search",
+        "Id, your own id of the user, payment address, username or wallet",
+        "search",
+        is_wide=True,
+    ),
+)
+_DEPOSIT_FILTERS = (Filter("status", "Status", "choice", _DEPOSIT_STATUSES, every="Every status"),)
 _NEWEST = 10
 """How many of each kind the page of an account shows."""
 
 
 def list_accounts(service: PaymentsService, call: PageCall) -> Response:
     """The accounts, newest first, or the one that a search names."""
-    filters = _read_filters(call)
-    search = filters.get("search", "")
+    search = call.query.get("search", "").strip()
     if is_identifier(search, "acct"):
         return redirect(call, f"{_HOME}/{search}")
-    listed = List(call, filters)
-    page = _read_page(call, filters, listed.position, PAGE_SIZE)
-    if search and not page.records and (found := _find_by_name(call, search)):
+    listed = read_list(call, _read_page, _FILTERS)
+    if search and not listed.records and (found := _find_by_name(call, search)):
         return redirect(call, f"{_HOME}/{found}")
-    return render_page(
-        call,
-        "accounts.html",
-        section="accounts",
-        accounts=page.records,
-        search=search,
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
-        export=listed.export,
-    )
+    return render_page(call, "accounts.html", section="accounts", listed=listed)
 
 
 def show_account(service: PaymentsService, call: PageCall) -> Response:
@@ -88,21 +87,8 @@ def show_account(service: PaymentsService, call: PageCall) -> Response:
 def list_deposits(service: PaymentsService, call: PageCall) -> Response:
     """An account's deposits, newest first."""
     account = call.resources.accounts.read(call.path["accountId"]).account
-    filters = _read_deposit_filters(call)
-    listed = List(call, filters)
-    page = _read_deposits(call, filters, listed.position, PAGE_SIZE)
-    return render_page(
-        call,
-        "deposits.html",
-        section="accounts",
-        account=account,
-        deposits=page.records,
-        chosen=filters.get("status", ""),
-        choices=_DEPOSIT_STATUSES,
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
-        export=listed.export,
-    )
+    listed = read_list(call, _read_deposits, _DEPOSIT_FILTERS)
+    return render_page(call, "deposits.html", section="accounts", account=account, listed=listed)
 
 
 def export_accounts(service: PaymentsService, call: PageCall) -> Response:
@@ -113,11 +99,6 @@ def export_accounts(service: PaymentsService, call: PageCall) -> Response:
 def export_deposits(service: PaymentsService, call: PageCall) -> Response:
     """An account's deposits as CSV."""
     return stream(call, _DEPOSITS)
-
-
-def _read_filters(call: PageCall) -> Mapping[str, str]:
-    search = call.query.get("search", "").strip()
-    return {"search": search} if search else {}
 
 
 def _read_page(
@@ -153,11 +134,6 @@ def _read_balances(call: PageCall, account_id: str) -> Sequence[Holding] | None:
     return [one for one in found if one.total_atomic or one.reserved_atomic]
 
 
-def _read_deposit_filters(call: PageCall) -> Mapping[str, str]:
-    status = call.query.get("status", "")
-    return {"status": status} if status in _DEPOSIT_STATUSES else {}
-
-
 def _read_deposits(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> Page[Deposit]:
@@ -169,7 +145,7 @@ def _read_deposits(
 
 _ACCOUNTS: Export[Account] = Export(
     "accounts",
-    _read_filters,
+    _FILTERS,
     _read_page,
     {
         "id": lambda one: one.id,
@@ -187,7 +163,7 @@ _ACCOUNTS: Export[Account] = Export(
 
 _DEPOSITS: Export[Deposit] = Export(
     "deposits",
-    _read_deposit_filters,
+    _DEPOSIT_FILTERS,
     _read_deposits,
     {
         "id": lambda one: one.id,

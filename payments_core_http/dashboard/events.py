@@ -12,19 +12,14 @@ from payments_core.engine.idempotency.record import Response
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.exports import Export, iso, stream
-from payments_core_http.dashboard.rendering import (
-    PAGE_SIZE,
-    List,
-    redirect,
-    render_page,
-    run_form,
-)
+from payments_core_http.dashboard.lists import Filter, read_list
+from payments_core_http.dashboard.rendering import redirect, render_page, run_form
 from payments_core_http.dashboard.words import EVERY_SUBSCRIBER, RECIPIENT_WORDS
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
-
+_FILTERS = (Filter("name", "Name", "choice", tuple(sorted(BY_NAME)), every="Every event"),)
 _SUBJECT_PAGES = {
     "paymentId": ("Payment", "dashboard/payments/{paymentId}"),
     "webhookId": ("Endpoint", "dashboard/webhooks/{webhookId}"),
@@ -45,19 +40,12 @@ class Subject:
 
 def list_events(service: PaymentsService, call: PageCall) -> Response:
     """The environment's events, newest first."""
-    filters = _read_filters(call)
-    listed = List(call, filters)
-    page = _read_page(call, filters, listed.position, PAGE_SIZE)
     return render_page(
         call,
         "events.html",
         section="events",
-        events=[(event, list_subjects(event)) for event in page.records],
-        chosen=filters.get("name", ""),
-        export=listed.export,
-        choices=tuple(sorted(BY_NAME)),
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
+        listed=read_list(call, _read_page, _FILTERS),
+        list_subjects=list_subjects,
     )
 
 
@@ -101,11 +89,6 @@ def resend(service: PaymentsService, call: PageCall) -> Response:
     )
 
 
-def _read_filters(call: PageCall) -> Mapping[str, str]:
-    name = call.query.get("name", "")
-    return {"name": name} if name in BY_NAME else {}
-
-
 def _read_page(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> Page[Event]:
@@ -114,7 +97,7 @@ def _read_page(
 
 _EVENTS: Export[Event] = Export(
     "events",
-    _read_filters,
+    _FILTERS,
     _read_page,
     {
         "id": lambda one: one.id,

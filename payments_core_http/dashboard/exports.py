@@ -8,7 +8,7 @@ which a process makes one at a time, so that they leave threads for everything e
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import attrs
@@ -17,8 +17,9 @@ from payments_core.clock import format_iso
 from payments_core.csv_text import CONTENT_TYPE, Cell, iter_csv
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ResourceConflict
-from payments_core.storage.port import Page, Position
+from payments_core.storage.port import Page
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.lists import Filter, Read, read_filters
 
 R = TypeVar("R")
 
@@ -29,15 +30,14 @@ _PAGE_SIZE = 500
 
 @attrs.frozen
 class Export(Generic[R]):
-    """A list as a table: its name, its filters in a query, its pages, and its columns.
+    """A list as a table: its name, its filters, its pages, and its columns.
 
-    `read` gives the page that begins after a position, of at most so many records. The columns have
-    the names of the API's fields.
+    The columns have the names of the API's fields.
     """
 
     name: str
-    read_filters: Callable[[PageCall], Mapping[str, str]]
-    read: Callable[[PageCall, Mapping[str, str], Position | None, int], Page[R]]
+    filters: Sequence[Filter]
+    read: Read[R]
     columns: Mapping[str, Callable[[R], Cell]]
 
 
@@ -51,7 +51,7 @@ def stream(call: PageCall, export: Export[R]) -> Response:
     if give_back is None:
         raise ResourceConflict("Another export is being made; try again when it is complete.")
     try:
-        filters = export.read_filters(call)
+        filters = read_filters(call, export.filters)
         first = export.read(call, filters, None, _PAGE_SIZE)
     except BaseException:
         give_back()

@@ -9,13 +9,13 @@ from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.networks import Networks
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.record import Payment
-from payments_core.payments.transitions import PAYMENT
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.exports import Export, stream
 from payments_core_http.dashboard.forms import Field, Form
-from payments_core_http.dashboard.payments import PAYMENT_COLUMNS, may_cancel
-from payments_core_http.dashboard.rendering import PAGE_SIZE, List, redirect, render_page
+from payments_core_http.dashboard.lists import Filter, read_list
+from payments_core_http.dashboard.payments import PAYMENT_COLUMNS, STATUSES, may_cancel
+from payments_core_http.dashboard.rendering import redirect, render_page
 from payments_core_http.v2.payments import bodies
 from payments_core_http.v2.payments.handlers import prepare_creation
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 _HOME = "/dashboard/links"
-_STATUSES = tuple(sorted(PAYMENT.states))
+_FILTERS = (Filter("status", "Status", "choice", STATUSES, every="Every status"),)
 _PAYEES = {
     "accountId": "the account's id",
     "externalUserId": "your own id of the user",
@@ -41,19 +41,12 @@ _EXPIRIES_S = {
 
 def list_links(service: PaymentsService, call: PageCall) -> Response:
     """The receive Payments with their links, newest first, also those that programs made."""
-    filters = _read_filters(call)
-    listed = List(call, filters)
-    page = _read_page(call, filters, listed.position, PAGE_SIZE)
     return render_page(
         call,
         "links.html",
         section="links",
-        links=[(one, call.resources.payments.build_url(one)) for one in page.records],
-        chosen=filters.get("status", ""),
-        choices=_STATUSES,
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
-        export=listed.export,
+        listed=read_list(call, _read_page, _FILTERS),
+        build_url=call.resources.payments.build_url,
     )
 
 
@@ -61,12 +54,7 @@ def export_links(service: PaymentsService, call: PageCall) -> Response:
     """The receive Payments with their links, as CSV."""
     build_url = call.resources.payments.build_url
     columns = {**PAYMENT_COLUMNS, "paymentUrl": lambda one: build_url(one)}
-    return stream(call, Export("payment-links", _read_filters, _read_page, columns))
-
-
-def _read_filters(call: PageCall) -> Mapping[str, str]:
-    status = call.query.get("status", "")
-    return {"status": status} if status in _STATUSES else {}
+    return stream(call, Export("payment-links", _FILTERS, _read_page, columns))
 
 
 def _read_page(

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
 from payments_core.engine.idempotency.record import Response
-from payments_core.engine.identifiers import is_identifier
 from payments_core.onramps.lifecycle import BANK_TRANSACTION, format_cents
 from payments_core.onramps.record import BankTransaction, BankTransactionStatus
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.exports import Export, iso, stream
-from payments_core_http.dashboard.payments import read_days
-from payments_core_http.dashboard.rendering import PAGE_SIZE, List, render_page
+from payments_core_http.dashboard.lists import DAYS, Filter, read_days, read_list
+from payments_core_http.dashboard.rendering import render_page
 from payments_core_http.dashboard.words import name_meanings
 
 if TYPE_CHECKING:
@@ -21,27 +20,17 @@ if TYPE_CHECKING:
 
 STATUSES: tuple[BankTransactionStatus, ...] = get_args(BankTransactionStatus)
 MEANINGS = name_meanings(BANK_TRANSACTION)
-_FILTERS = ("status", "onramp", "from", "to")
+_FILTERS = (
+    Filter("status", "Status", "choice", STATUSES, every="Every status"),
+    Filter("onramp", "Id of the on-ramp", "identifier", prefix="onramp_account"),
+    *DAYS,
+)
 
 
 def list_incoming(service: PaymentsService, call: PageCall) -> Response:
     """The transfers to every on-ramp, or to one, newest first."""
-    filters = _read_filters(call)
-    listed = List(call, filters)
-    page = _read_page(call, filters, listed.position, PAGE_SIZE)
-    return render_page(
-        call,
-        "onramps.html",
-        section="onramps",
-        transfers=page.records,
-        dollars=format_cents,
-        filters={name: filters.get(name, "") for name in _FILTERS},
-        is_filtered=bool(filters),
-        choices=STATUSES,
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
-        export=listed.export,
-    )
+    listed = read_list(call, _read_page, _FILTERS)
+    return render_page(call, "onramps.html", section="onramps", listed=listed, dollars=format_cents)
 
 
 def show_incoming(service: PaymentsService, call: PageCall) -> Response:
@@ -64,15 +53,6 @@ def export_incoming(service: PaymentsService, call: PageCall) -> Response:
     return stream(call, _TRANSFERS)
 
 
-def _read_filters(call: PageCall) -> Mapping[str, str]:
-    given = {name: text for name in _FILTERS if (text := call.query.get(name, "").strip())}
-    if given.get("status") not in STATUSES:
-        given.pop("status", None)
-    if not is_identifier(given.get("onramp", ""), "onramp_account"):
-        given.pop("onramp", None)
-    return given
-
-
 def _read_page(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> Page[BankTransaction]:
@@ -90,7 +70,7 @@ def _read_page(
 
 _TRANSFERS: Export[BankTransaction] = Export(
     "on-ramp-transfers",
-    _read_filters,
+    _FILTERS,
     _read_page,
     {
         "id": lambda one: one.id,

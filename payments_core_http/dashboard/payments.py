@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, get_args
 
-from payments_core.clock import parse_iso, to_datetime
 from payments_core.csv_text import Cell
 from payments_core.engine.idempotency.record import Response
 from payments_core.engine.identifiers import is_identifier
-from payments_core.errors import PaymentsError, ValidationFailed
+from payments_core.errors import PaymentsError
 from payments_core.money import format_amount
 from payments_core.payments import lifecycle
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
-from payments_core.payments.record import Payment
+from payments_core.payments.record import Intent, Payment
 from payments_core.payments.refunding.operations import NewRefund, PlannedRefund
 from payments_core.payments.timeline import with_notes
 from payments_core.payments.transitions import PAYMENT
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.exports import Export, iso, stream
-from payments_core_http.dashboard.rendering import (
-    PAGE_SIZE,
-    List,
-    redirect,
-    render_page,
-)
+from payments_core_http.dashboard.lists import DAYS, Filter, read_days, read_list
+from payments_core_http.dashboard.rendering import redirect, render_page
 from payments_core_http.dashboard.words import ACTION_WORDS, NETWORK_WORDS
 
 if TYPE_CHECKING:
@@ -34,8 +28,13 @@ if TYPE_CHECKING:
     from payments_core.webhooks.dispatch.replay import PaymentEvents
 
 STATUSES = tuple(sorted(PAYMENT.states))
-INTENTS = ("receive", "send", "collect")
-_FILTERS = ("search", "status", "intent", "from", "to")
+INTENTS: tuple[Intent, ...] = get_args(Intent)
+_FILTERS = (
+    Filter("search", "Id, reference or account", "search", is_wide=True),
+    Filter("status", "Status", "choice", STATUSES, every="Every status"),
+    Filter("intent", "Kind", "choice", INTENTS, every="Every kind"),
+    *DAYS,
+)
 _MAX_RECEIPTS = 100
 
 _ENDED = ("succeeded", "partially_refunded", "refunded", "expired", "cancelled", "failed")
@@ -44,25 +43,11 @@ _ENDED = ("succeeded", "partially_refunded", "refunded", "expired", "cancelled",
 
 def list_payments(service: PaymentsService, call: PageCall) -> Response:
     """The Payments under the filters, newest first."""
-    filters = _list_given(call)
-    search = filters.get("search", "")
+    search = call.query.get("search", "").strip()
     if is_identifier(search, "payment"):
         return redirect(call, f"/dashboard/payments/{search}")
-    listed = List(call, filters)
-    page = _read_page(call, filters, listed.position, PAGE_SIZE)
-    return render_page(
-        call,
-        "payments.html",
-        section="payments",
-        payments=page.records,
-        filters={name: filters.get(name, "") for name in _FILTERS},
-        is_filtered=bool(filters),
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
-        export=listed.export,
-        choices=STATUSES,
-        intents=INTENTS,
-    )
+    listed = read_list(call, _read_page, _FILTERS)
+    return render_page(call, "payments.html", section="payments", listed=listed)
 
 
 def export_payments(service: PaymentsService, call: PageCall) -> Response:
@@ -102,52 +87,22 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
     )
 
 
-def _list_given(call: PageCall) -> Mapping[str, str]:
-    return {name: text for name in _FILTERS if (text := call.query.get(name, "").strip())}
-
-
 def _read_page(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> Page[Payment]:
-    search = filters.get("search", "")
+    search = filters.get("search")
+    is_account = search is not None and is_identifier(search, "acct")
+    created_after, created_before = read_days(filters)
     return call.resources.payments.list_briefly(
-        account_id=search if is_identifier(search, "acct") else None,
-        **_read_filters(filters),
+        account_id=search if is_account else None,
+        reference=None if is_account else search,
+        status=filters.get("status"),
+        intent=next((one for one in INTENTS if one == filters.get("intent")), None),
+        created_after=created_after,
+        created_before=created_before,
         after=after,
         limit=limit,
     )
-
-
-def _read_filters(filters: Mapping[str, str]) -> Mapping[str, Any]:
-    """The filters of the list of Payments; what the form does not offer is left out."""
-    search = filters.get("search", "")
-    created_after, created_before = read_days(filters)
-    choices = {"status": STATUSES, "intent": INTENTS}
-    return {
-        **{name: filters[name] for name, known in choices.items() if filters.get(name) in known},
-        "reference": None if not search or is_identifier(search, "acct") else search,
-        "created_after": created_after,
-        "created_before": created_before,
-    }
-
-
-def read_days(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | None]:
-    """The window of creation from the day `from` to the end of the day `to`, in UTC.
-
-    Raises ValidationFailed.
-    """
-    return _parse_day(filters, "from"), _parse_day(filters, "to", later_days=1)
-
-
-def _parse_day(filters: Mapping[str, str], name: str, *, later_days: int = 0) -> datetime | None:
-    """The start in UTC of a day, or of a later one. Raises ValidationFailed."""
-    if name not in filters:
-        return None
-    try:
-        day = to_datetime(parse_iso(f"{filters[name]}T00:00:00Z"))
-        return day + timedelta(days=later_days)
-    except (ValueError, OverflowError):
-        raise ValidationFailed.at(name, "must be a day such as 2026-09-21") from None
 
 
 def _list_balances(payment: Payment, entries: Sequence[JournalEntry]) -> list[tuple[str, int]]:
@@ -205,4 +160,4 @@ PAYMENT_COLUMNS: Mapping[str, Callable[[Payment], Cell]] = {
     "expiresAt": lambda one: iso(one.expires_at_ms),
 }
 
-_PAYMENTS: Export[Payment] = Export("payments", _list_given, _read_page, PAYMENT_COLUMNS)
+_PAYMENTS: Export[Payment] = Export("payments", _FILTERS, _read_page, PAYMENT_COLUMNS)

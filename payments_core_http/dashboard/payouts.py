@@ -14,8 +14,8 @@ from payments_core.payments.timeline import with_notes
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.exports import Export, iso, stream
-from payments_core_http.dashboard.payments import read_days
-from payments_core_http.dashboard.rendering import List, redirect, render_page
+from payments_core_http.dashboard.lists import DAYS, Filter, read_days, read_list
+from payments_core_http.dashboard.rendering import redirect, render_page
 from payments_core_http.dashboard.words import name_meanings
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 STATUSES = tuple(sorted(PAYOUT.states))
 MEANINGS = name_meanings(PAYOUT)
-_FILTERS = ("status", "from", "to")
+_FILTERS = (
+    Filter("status", "Status at the bank", "choice", STATUSES, every="Every status"),
+    *DAYS,
+)
 _SEARCHED = 100
 """How many sends a page looks at: a send to a wallet is no payout."""
 _MAX_BANK_ACCOUNTS = 100
@@ -31,21 +34,8 @@ _MAX_BANK_ACCOUNTS = 100
 
 def list_payouts(service: PaymentsService, call: PageCall) -> Response:
     """The payouts under the filters, newest first."""
-    filters = _read_filters(call)
-    listed = List(call, filters)
-    page = _read_page(call, filters, listed.position, _SEARCHED)
-    return render_page(
-        call,
-        "payouts.html",
-        section="payouts",
-        payouts=page.records,
-        filters={name: filters.get(name, "") for name in _FILTERS},
-        is_filtered=bool(filters),
-        choices=STATUSES,
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
-        export=listed.export,
-    )
+    listed = read_list(call, _read_page, _FILTERS, limit=_SEARCHED)
+    return render_page(call, "payouts.html", section="payouts", listed=listed)
 
 
 def show_payout(service: PaymentsService, call: PageCall) -> Response:
@@ -82,13 +72,6 @@ def _find_bank_account(call: PageCall, payment: Payment, payout: Payout) -> Bank
     return next((one for one in page.records if one.id == payout.bank_account_id), None)
 
 
-def _read_filters(call: PageCall) -> Mapping[str, str]:
-    given = {name: text for name in _FILTERS if (text := call.query.get(name, "").strip())}
-    if given.get("status") not in STATUSES:
-        given.pop("status", None)
-    return given
-
-
 def _read_page(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> Page[Payment]:
@@ -117,7 +100,7 @@ def _payout(payment: Payment) -> Payout:
 
 _PAYOUTS: Export[Payment] = Export(
     "payouts",
-    _read_filters,
+    _FILTERS,
     _read_page,
     {
         "paymentId": lambda one: one.id,

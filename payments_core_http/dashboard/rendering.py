@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-import attrs
 import jinja2
 import markupsafe
 import msgspec
@@ -21,7 +20,6 @@ from payments_core.explorers import Explorer
 from payments_core.inbox import Kind
 from payments_core.money import format_amount
 from payments_core.networks import Asset, Networks
-from payments_core.storage.port import Position
 from payments_core_http.browser_sessions import build_done_cookie, make_form_token
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard import charts
@@ -31,7 +29,6 @@ from payments_core_http.errors import status_of
 from payments_core_http.formats import KEY_FIELD, TOKEN_FIELD
 from payments_core_http.mounting import lead_to_root
 from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS
-from payments_core_http.wire import cursors
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; "
@@ -48,7 +45,6 @@ PAGE_HEADERS: Mapping[str, str] = {
 
 HOME = "/dashboard/inbox"
 LOGIN = "/dashboard/login"
-PAGE_SIZE = 25
 _KEY_BYTES = 18
 _DONE_QUERY = "?done="
 _OWN_PATH = re.compile(r"/dashboard(?:/[A-Za-z0-9_-]+)*", re.ASCII)
@@ -180,49 +176,6 @@ def build_login_path(wanted: str) -> str:
 def is_own_path(path: str) -> bool:
     """Whether a path is one of the dashboard's, and of no other site."""
     return _OWN_PATH.fullmatch(path) is not None and path not in ("/dashboard", LOGIN)
-
-
-@attrs.frozen
-class List:
-    """A list with its filters: where it continues, and the link to its next page."""
-
-    call: PageCall
-    filters: Mapping[str, str]
-
-    @property
-    def position(self) -> Position | None:
-        """Where the page begins. Raises ValidationFailed for a cursor of another list."""
-        cursor = self.call.query.get("cursor")
-        if not cursor:
-            return None
-        return cursors.decode(self.call.service.parts.ports.key_ring, self._name, cursor)
-
-    def build_next(self, position: Position | None) -> str | None:
-        """The query of the next page; None at the end."""
-        if position is None:
-            return None
-        cursor = cursors.encode(self.call.service.parts.ports.key_ring, self._name, position)
-        given = {**self.filters, "cursor": cursor}
-        return "?" + "&".join(f"{name}={quote(text, safe='')}" for name, text in given.items())
-
-    @property
-    def export(self) -> str:
-        """The path and the query of the list's file, from the root."""
-        path = self.call.route.path.format(**self.call.path)
-        query = "&".join(f"{name}={quote(text, safe='')}" for name, text in self.filters.items())
-        return f"{path[1:]}/export" + (f"?{query}" if query else "")
-
-    @property
-    def is_first(self) -> bool:
-        """Whether it is the list's first page."""
-        return not self.call.query.get("cursor")
-
-    @property
-    def _name(self) -> str:
-        authority = self.call.authority
-        names = (authority.partition, authority.principal, self.call.route.path)
-        ids = sorted(self.call.path.items())
-        return msgspec.json.encode((names, ids, sorted(self.filters.items()))).decode()
 
 
 def _make_form_writer(call: PageCall) -> Callable[..., markupsafe.Markup]:

@@ -11,7 +11,8 @@ from payments_core.storage.port import Page, Position
 from payments_core.tenants.request_log import LoggedRequest
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.exports import Export, iso, stream
-from payments_core_http.dashboard.rendering import List, redirect, render_page
+from payments_core_http.dashboard.lists import Filter, read_list
+from payments_core_http.dashboard.rendering import redirect, render_page
 from payments_core_http.dashboard.request_copies import (
     BODY_FILE,
     list_variables,
@@ -23,30 +24,19 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 LIST_SIZE = 50
-OUTCOMES = ("succeeded", "failed")
+_FILTERS = (
+    Filter("search", "Id, or part of the path", "search"),
+    Filter("outcome", "Outcome", "choice", ("succeeded", "failed"), every="Every outcome"),
+)
 
 
 def list_requests(service: PaymentsService, call: PageCall) -> Response:
     """The recorded requests, newest first."""
-    filters = _read_filters(call)
-    search = filters.get("search", "").strip()
+    search = call.query.get("search", "").strip()
     if is_identifier(search, "req"):
         return redirect(call, f"/dashboard/requests/{search}")
-    listed = List(call, filters)
-    page = _read_page(call, filters, listed.position, LIST_SIZE)
-    return render_page(
-        call,
-        "requests.html",
-        section="requests",
-        requests=page.records,
-        search=search,
-        outcome=filters.get("outcome", ""),
-        export=listed.export,
-        outcomes=OUTCOMES,
-        is_filtered=bool(filters),
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
-    )
+    listed = read_list(call, _read_page, _FILTERS, limit=LIST_SIZE)
+    return render_page(call, "requests.html", section="requests", listed=listed)
 
 
 def export_requests(service: PaymentsService, call: PageCall) -> Response:
@@ -70,18 +60,14 @@ def show_request(service: PaymentsService, call: PageCall) -> Response:
     )
 
 
-def _read_filters(call: PageCall) -> Mapping[str, str]:
-    return {name: text for name in ("search", "outcome") if (text := call.query.get(name, ""))}
-
-
 def _read_page(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> Page[LoggedRequest]:
-    search, outcome = filters.get("search", "").strip(), filters.get("outcome", "")
+    search, outcome = filters.get("search", ""), filters.get("outcome")
     return call.resources.requests.list(
         lambda request: (
             search in request.path
-            and (outcome not in OUTCOMES or (request.status >= 400) == (outcome == "failed"))
+            and (outcome is None or (request.status >= 400) == (outcome == "failed"))
         ),
         limit=limit,
         after=after,
@@ -90,7 +76,7 @@ def _read_page(
 
 _REQUESTS: Export[LoggedRequest] = Export(
     "requests",
-    _read_filters,
+    _FILTERS,
     _read_page,
     {
         "id": lambda one: one.id,

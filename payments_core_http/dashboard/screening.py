@@ -9,13 +9,8 @@ from payments_core.errors import ValidationFailed
 from payments_core.screening.judging import Decided
 from payments_core.screening.record import HeldTransfer, HoldStatus
 from payments_core_http.calls import PageCall
-from payments_core_http.dashboard.rendering import (
-    PAGE_SIZE,
-    List,
-    redirect,
-    render_page,
-    run_form,
-)
+from payments_core_http.dashboard.lists import read_list
+from payments_core_http.dashboard.rendering import redirect, render_page, run_form
 from payments_core_http.dashboard.words import DIRECTION_WORDS, explain_hold
 
 if TYPE_CHECKING:
@@ -30,8 +25,13 @@ _DECISIONS: tuple[Decided, ...] = get_args(Decided)
 def list_held(service: PaymentsService, call: PageCall) -> Response:
     """The transfers in review, or with `status` those that are blocked, the oldest first."""
     status = _read_status(call)
-    listed = List(call, {"status": status})
-    page = call.resources.screening.list_held(status, after=listed.position, limit=PAGE_SIZE)
+    listed = read_list(
+        call,
+        lambda call, _, after, limit: call.resources.screening.list_held(
+            status, after=after, limit=limit
+        ),
+        given={"status": status},
+    )
     return render_page(
         call,
         "screening.html",
@@ -40,9 +40,7 @@ def list_held(service: PaymentsService, call: PageCall) -> Response:
         choices=_STATUSES,
         directions=DIRECTION_WORDS,
         explain=explain_hold,
-        transfers=page.records,
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
+        listed=listed,
     )
 
 

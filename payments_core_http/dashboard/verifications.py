@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from payments_core.accounts.record import KycStatus
@@ -9,14 +10,10 @@ from payments_core.accounts.verification.lifecycle import DECISIONS
 from payments_core.accounts.verification.record import Verification
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ValidationFailed
+from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
-from payments_core_http.dashboard.rendering import (
-    PAGE_SIZE,
-    List,
-    redirect,
-    render_page,
-    run_form,
-)
+from payments_core_http.dashboard.lists import read_list
+from payments_core_http.dashboard.rendering import redirect, render_page, run_form
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -26,16 +23,8 @@ _HOME = "/dashboard/verifications"
 
 def list_pending(service: PaymentsService, call: PageCall) -> Response:
     """The verifications that wait for a decision, the oldest first."""
-    listed = List(call, {})
-    page = call.resources.verifications.list_pending(after=listed.position, limit=PAGE_SIZE)
-    return render_page(
-        call,
-        "verifications.html",
-        section="verifications",
-        verifications=page.records,
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
-    )
+    listed = read_list(call, _read_pending)
+    return render_page(call, "verifications.html", section="verifications", listed=listed)
 
 
 def show_decision(service: PaymentsService, call: PageCall) -> Response:
@@ -65,6 +54,12 @@ def decide(service: PaymentsService, call: PageCall) -> Response:
         ),
         lambda _: redirect(call, _HOME, "decide"),
     )
+
+
+def _read_pending(
+    call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
+) -> Page[Verification]:
+    return call.resources.verifications.list_pending(after=after, limit=limit)
 
 
 def _find(call: PageCall) -> Verification:

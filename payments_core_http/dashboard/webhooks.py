@@ -12,48 +12,43 @@ from payments_core.errors import ValidationFailed
 from payments_core.storage.port import Page, Position
 from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS
 from payments_core.webhooks.operations import MAX_OVERLAP_S
-from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint
+from payments_core.webhooks.record import Delivery, DeliveryStatus
 from payments_core.webhooks.trimming import KEPT
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.endpoints import list_changes
 from payments_core_http.dashboard.exports import Export, iso, stream
-from payments_core_http.dashboard.rendering import (
-    PAGE_SIZE,
-    List,
-    redirect,
-    render_page,
-    run_form,
-)
+from payments_core_http.dashboard.lists import Filter, read_list
+from payments_core_http.dashboard.rendering import redirect, render_page, run_form
 from payments_core_http.dashboard.words import explain_delivery, name_state
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 DELIVERY_STATUSES: tuple[DeliveryStatus, ...] = get_args(DeliveryStatus)
+_FILTERS = (Filter("status", "Status", "choice", DELIVERY_STATUSES, every="Every status"),)
 OVERLAPS_S = {"0": "None: the old secret is invalid at once", "3600": "1 hour", "86400": "1 day"}
 """How long a replaced secret still signs, in seconds and in words."""
 
 
 def list_endpoints(service: PaymentsService, call: PageCall) -> Response:
     """The endpoints with their health, oldest first."""
-    listed = List(call, {})
-    page = call.resources.webhooks.list_health(limit=PAGE_SIZE, after=listed.position)
+    listed = read_list(
+        call,
+        lambda call, _, after, limit: call.resources.webhooks.list_health(limit=limit, after=after),
+    )
     return render_page(
         call,
         "webhooks.html",
         section="webhooks",
-        healths=[(health, name_state(health)) for health in page.records],
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
+        listed=listed,
+        name_state=name_state,
     )
 
 
 def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
     """An endpoint and its deliveries, most recently updated first."""
-    filters = _read_filters(call)
-    listed = List(call, filters)
-    endpoint, page = _read_deliveries(call, filters, listed.position, PAGE_SIZE)
-    health = call.resources.webhooks.read_health(endpoint.id)
+    health = call.resources.webhooks.read_health(call.path["webhookId"])
+    endpoint = health.endpoint
     return render_page(
         call,
         "webhook.html",
@@ -61,14 +56,9 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
         endpoint=endpoint,
         health=health,
         state=name_state(health),
-        deliveries=page.records,
-        chosen=filters.get("status", ""),
-        export=listed.export,
-        choices=DELIVERY_STATUSES,
+        listed=read_list(call, _read_deliveries, _FILTERS),
         kept=KEPT[endpoint.status],
         changes=list_changes(endpoint.status),
-        is_first=listed.is_first,
-        next_page=listed.build_next(page.next),
     )
 
 
@@ -183,24 +173,20 @@ def _read_since(call: PageCall) -> datetime:
         raise ValidationFailed.at("since", "must be a time such as 2026-09-21T14:00") from None
 
 
-def _read_filters(call: PageCall) -> Mapping[str, str]:
-    status = call.query.get("status", "")
-    return {"status": status} if status in DELIVERY_STATUSES else {}
-
-
 def _read_deliveries(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
-) -> tuple[Endpoint, Page[Delivery]]:
+) -> Page[Delivery]:
     chosen = next((one for one in DELIVERY_STATUSES if one == filters.get("status")), None)
-    return call.resources.webhooks.list_deliveries(
+    _, page = call.resources.webhooks.list_deliveries(
         call.path["webhookId"], status=chosen, limit=limit, after=after
     )
+    return page
 
 
 _DELIVERIES: Export[Delivery] = Export(
     "deliveries",
-    _read_filters,
-    lambda *given: _read_deliveries(*given)[1],
+    _FILTERS,
+    _read_deliveries,
     {
         "id": lambda one: one.id,
         "outboxEventId": lambda one: one.event_id,
