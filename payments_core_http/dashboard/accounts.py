@@ -15,6 +15,7 @@ from payments_core.errors import DependencyFailed, NotFound, ValidationFailed
 from payments_core.money import format_amount
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.choices import find_choice
 from payments_core_http.dashboard.exports import Export, iso, stream
 from payments_core_http.dashboard.lists import Filter, read_list
 from payments_core_http.dashboard.rendering import redirect, render_page
@@ -137,7 +138,7 @@ def _read_balances(call: PageCall, account_id: str) -> Sequence[Holding] | None:
 def _read_deposits(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> Page[Deposit]:
-    chosen = next((one for one in _DEPOSIT_STATUSES if one == filters.get("status")), None)
+    chosen = find_choice(_DEPOSIT_STATUSES, filters.get("status"))
     return call.resources.deposits.list(
         call.path["accountId"], status=chosen, after=after, limit=limit
     )

@@ -9,6 +9,7 @@ from payments_core.engine.audit import ActorType, AuditEntry
 from payments_core.engine.idempotency.record import Response
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.choices import find_choice
 from payments_core_http.dashboard.lists import Filter, read_list
 from payments_core_http.dashboard.rendering import render_page
 
@@ -35,7 +36,7 @@ def _read_page(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> Page[AuditEntry]:
     return call.resources.audit.list(
-        actor_type=next((one for one in ACTOR_TYPES if one == filters.get("actorType")), None),
+        actor_type=find_choice(ACTOR_TYPES, filters.get("actorType")),
         actor_id=filters.get("actor"),
         operation=filters.get("operation"),
         object_id=filters.get("object"),

@@ -21,6 +21,7 @@ from payments_core.payments.refunding.reconciliation_rules import (
 )
 from payments_core.payments.refunds.plans import RefundLeg
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.choices import require_choice
 from payments_core_http.dashboard.rendering import redirect, render_page, run_form
 from payments_core_http.dashboard.words import ACTION_WORDS
 
@@ -59,7 +60,8 @@ def refund(service: PaymentsService, call: PageCall) -> Response:
 
 def show_reconcile(service: PaymentsService, call: PageCall) -> Response:
     """A decision to be confirmed, with a note; it names what moves, and to whom."""
-    id, action = call.path["paymentId"], _read_action(call.query)
+    id = call.path["paymentId"]
+    action = require_choice(call.query, "action", RECONCILIATION_ACTIONS)
     details = call.resources.payments.read(id)
     allowed = call.resources.payments.list_allowed_actions(id)
     destination = call.query.get("destination", "").strip()
@@ -102,7 +104,8 @@ def _sum_moved(action: ReconciliationAction, payment: Payment, legs: Sequence[Re
 
 def reconcile(service: PaymentsService, call: PageCall) -> Response:
     """The decision that was confirmed."""
-    id, action = call.path["paymentId"], _read_action(call.body)
+    id = call.path["paymentId"]
+    action = require_choice(call.body, "action", RECONCILIATION_ACTIONS)
     note, destination, receipt_id = (
         call.body.get(name, "").strip() or None for name in ("note", "destination", "receiptId")
     )
@@ -141,11 +144,3 @@ def _read_refund(fields: Mapping[str, str]) -> NewRefund:
         amount=fields.get("amount", "").strip() or UNSET,
         reason=fields.get("reason", "").strip() or None,
     )
-
-
-def _read_action(fields: Mapping[str, str]) -> ReconciliationAction:
-    """The action of a query or a form. Raises ValidationFailed."""
-    action = fields.get("action", "")
-    if action not in RECONCILIATION_ACTIONS:
-        raise ValidationFailed.at("action", f"must be one of {', '.join(RECONCILIATION_ACTIONS)}")
-    return action

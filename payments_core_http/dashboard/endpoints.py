@@ -10,9 +10,9 @@ import msgspec
 
 from payments_core.engine.events import CATALOGUE
 from payments_core.engine.idempotency.record import Response
-from payments_core.errors import ValidationFailed
 from payments_core.webhooks.record import EndpointStatus
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.choices import require_choice
 from payments_core_http.dashboard.forms import Field, Form
 from payments_core_http.dashboard.rendering import redirect, render_page, run_form
 from payments_core_http.v2.webhooks import bodies, handlers, views
@@ -119,7 +119,7 @@ def change(service: PaymentsService, call: PageCall) -> Response:
 
 def show_status(service: PaymentsService, call: PageCall) -> Response:
     """A change of the status, to be confirmed."""
-    to = _read_status(call.query)
+    to = require_choice(call.query, "status", STATUS_CHANGES)
     endpoint = call.resources.webhooks.read(call.path["webhookId"])
     return render_page(
         call,
@@ -134,7 +134,7 @@ def show_status(service: PaymentsService, call: PageCall) -> Response:
 
 def change_status(service: PaymentsService, call: PageCall) -> Response:
     """The endpoint in its new status."""
-    endpoint_id, to = call.path["webhookId"], _read_status(call.body)
+    endpoint_id, to = call.path["webhookId"], require_choice(call.body, "status", STATUS_CHANGES)
     return run_form(
         call,
         lambda idempotent: handlers.change_endpoint(
@@ -155,11 +155,3 @@ def _build_change(endpoint_id: str) -> Form:
         back_title="Endpoint",
         fields=(_DESCRIPTION, _EVENTS),
     )
-
-
-def _read_status(fields: Mapping[str, str]) -> EndpointStatus:
-    """The status of a query or a form. Raises ValidationFailed."""
-    for status in STATUS_CHANGES:
-        if fields.get("status") == status:
-            return status
-    raise ValidationFailed.at("status", f"must be one of {', '.join(STATUS_CHANGES)}")

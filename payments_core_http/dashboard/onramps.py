@@ -10,6 +10,7 @@ from payments_core.onramps.lifecycle import BANK_TRANSACTION, format_cents
 from payments_core.onramps.record import BankTransaction, BankTransactionStatus
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.choices import find_choice
 from payments_core_http.dashboard.exports import Export, iso, stream
 from payments_core_http.dashboard.lists import DAYS, Filter, read_days, read_list
 from payments_core_http.dashboard.rendering import render_page
@@ -56,7 +57,7 @@ def export_incoming(service: PaymentsService, call: PageCall) -> Response:
 def _read_page(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> Page[BankTransaction]:
-    chosen = next((one for one in STATUSES if one == filters.get("status")), None)
+    chosen = find_choice(STATUSES, filters.get("status"))
     created_after, created_before = read_days(filters)
     return call.resources.onramps.list_incoming(
         onramp_account_id=filters.get("onramp"),

@@ -18,6 +18,7 @@ from payments_core.payments.timeline import with_notes
 from payments_core.payments.transitions import PAYMENT
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.choices import find_choice
 from payments_core_http.dashboard.exports import Export, iso, stream
 from payments_core_http.dashboard.lists import DAYS, Filter, read_days, read_list
 from payments_core_http.dashboard.rendering import redirect, render_page
@@ -97,7 +98,7 @@ def _read_page(
         account_id=search if is_account else None,
         reference=None if is_account else search,
         status=filters.get("status"),
-        intent=next((one for one in INTENTS if one == filters.get("intent")), None),
+        intent=find_choice(INTENTS, filters.get("intent")),
         created_after=created_after,
         created_before=created_before,
         after=after,

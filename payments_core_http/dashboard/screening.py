@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from payments_core.engine.idempotency.record import Response
-from payments_core.errors import ValidationFailed
 from payments_core.screening.judging import Decided
 from payments_core.screening.record import HeldTransfer, HoldStatus
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.choices import require_choice
 from payments_core_http.dashboard.lists import read_list
 from payments_core_http.dashboard.rendering import redirect, render_page, run_form
 from payments_core_http.dashboard.words import DIRECTION_WORDS, explain_hold
@@ -24,7 +24,8 @@ _DECISIONS: tuple[Decided, ...] = get_args(Decided)
 
 def list_held(service: PaymentsService, call: PageCall) -> Response:
     """The transfers in review, or with `status` those that are blocked, the oldest first."""
-    status = _read_status(call)
+    given = {"status": call.query.get("status") or _STATUSES[0]}
+    status = require_choice(given, "status", _STATUSES)
     listed = read_list(
         call,
         lambda call, _, after, limit: call.resources.screening.list_held(
@@ -63,7 +64,7 @@ def show_decision(service: PaymentsService, call: PageCall) -> Response:
 
 def decide(service: PaymentsService, call: PageCall) -> Response:
     """The decision, with the operator's name. The job of the transfer follows it at once."""
-    held_id, outcome = call.path["heldTransferId"], _read_decision(call)
+    held_id, outcome = call.path["heldTransferId"], require_choice(call.body, "outcome", _DECISIONS)
     operator = call.caller.operator
     assert operator is not None, "a page of the dashboard has an operator"
     return run_form(
@@ -77,20 +78,3 @@ def decide(service: PaymentsService, call: PageCall) -> Response:
 
 def _find(call: PageCall) -> HeldTransfer:
     return call.resources.screening.read_held(call.path["heldTransferId"])
-
-
-def _read_status(call: PageCall) -> HoldStatus:
-    """The status of the query, `in_review` by default. Raises ValidationFailed."""
-    given = call.query.get("status") or _STATUSES[0]
-    for status in _STATUSES:
-        if given == status:
-            return status
-    raise ValidationFailed.at("status", f"must be one of {', '.join(_STATUSES)}")
-
-
-def _read_decision(call: PageCall) -> Decided:
-    """The decision of a form. Raises ValidationFailed."""
-    for outcome in _DECISIONS:
-        if call.body.get("outcome") == outcome:
-            return outcome
-    raise ValidationFailed.at("outcome", f"must be one of {', '.join(_DECISIONS)}")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from payments_core.accounts.record import KycStatus
 from payments_core.accounts.verification.lifecycle import DECISIONS
 from payments_core.accounts.verification.record import Verification
 from payments_core.engine.idempotency.record import Response
-from payments_core.errors import ValidationFailed
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.choices import require_choice
 from payments_core_http.dashboard.lists import read_list
 from payments_core_http.dashboard.rendering import redirect, render_page, run_form
 
@@ -43,7 +42,7 @@ def show_decision(service: PaymentsService, call: PageCall) -> Response:
 
 def decide(service: PaymentsService, call: PageCall) -> Response:
     """The decision, which stays."""
-    verification, status = _find(call), _read_status(call)
+    verification, status = _find(call), require_choice(call.body, "status", DECISIONS)
     return run_form(
         call,
         lambda idempotent: call.resources.verifications.decide(
@@ -64,10 +63,3 @@ def _read_pending(
 
 def _find(call: PageCall) -> Verification:
     return call.resources.verifications.read(call.path["verificationId"])
-
-
-def _read_status(call: PageCall) -> KycStatus:
-    for status in DECISIONS:
-        if call.body.get("status") == status:
-            return status
-    raise ValidationFailed.at("status", f"must be one of {', '.join(DECISIONS)}")

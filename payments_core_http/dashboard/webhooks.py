@@ -15,6 +15,7 @@ from payments_core.webhooks.operations import MAX_OVERLAP_S
 from payments_core.webhooks.record import Delivery, DeliveryStatus
 from payments_core.webhooks.trimming import KEPT
 from payments_core_http.calls import PageCall
+from payments_core_http.dashboard.choices import find_choice
 from payments_core_http.dashboard.endpoints import list_changes
 from payments_core_http.dashboard.exports import Export, iso, stream
 from payments_core_http.dashboard.lists import Filter, read_list
@@ -176,7 +177,7 @@ def _read_since(call: PageCall) -> datetime:
 def _read_deliveries(
     call: PageCall, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> Page[Delivery]:
-    chosen = next((one for one in DELIVERY_STATUSES if one == filters.get("status")), None)
+    chosen = find_choice(DELIVERY_STATUSES, filters.get("status"))
     _, page = call.resources.webhooks.list_deliveries(
         call.path["webhookId"], status=chosen, limit=limit, after=after
     )
