@@ -842,6 +842,8 @@ class SentBack(Response, frozen=True, kw_only=True):
     """The address that gets them."""
     status: Known[Literal["created", "failed", "submitted", "succeeded"]]
     """Its state."""
+    in_review: bool
+    """Whether screening holds it: it is not sent before its destination is clear."""
     transaction_hash: str | None
     """The hash of the transaction on the chain; null until there is one."""
     failure: SendingBackFailure | None
@@ -1283,6 +1285,8 @@ class Refund(Response, frozen=True, kw_only=True):
     """Its state."""
     status_version: int
     """Rises by one at each change of `status`; a higher version is newer."""
+    in_review: bool
+    """Whether screening holds it: it is not sent before its destination is clear."""
     transaction_hash: str | None
     """The hash of the transaction on the chain; null until there is one."""
     failure: RefundFailure | None
@@ -1730,6 +1734,8 @@ class CreatedRefund(Response, frozen=True, kw_only=True):
     """Its state."""
     status_version: int
     """Rises by one at each change of `status`; a higher version is newer."""
+    in_review: bool
+    """Whether screening holds it: it is not sent before its destination is clear."""
     transaction_hash: str | None
     """The hash of the transaction on the chain; null until there is one."""
     failure: RefundFailure | None

@@ -91,6 +91,7 @@ VALUES: Mapping[str, Any] = {
     "inputTokenAmountRaw": "25000000",
     "inputTokenAmountRawFormatted": "25.00",
     "inputValueInUSD": "25.00",
+    "inReview": False,
     "jobsRun": 3,
     "label": "Main wallet",
     "labels": [],

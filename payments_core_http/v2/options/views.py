@@ -84,6 +84,8 @@ class SentBackView:
     destination: str
     """The address that gets them."""
     status: SendingBackStatus
+    inReview: bool
+    """Whether screening holds it: it is not sent before its destination is clear."""
     transactionHash: str | None
     failure: SendingBackFailure | None
     """Why it failed; null unless it did."""
@@ -290,6 +292,7 @@ def sent_back(record: SentBack) -> SentBackView:
     return SentBackView(
         destination=record.destination,
         status=record.status,
+        inReview=record.in_review,
         transactionHash=record.transaction_hash,
         failure=SendingBackFailure(reason=record.failure) if record.failure else None,
     )

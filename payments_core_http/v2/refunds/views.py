@@ -42,6 +42,8 @@ class RefundView:
     """What it was made for: a requested refund, or a decision of a reconciliation."""
     status: RefundStatus
     statusVersion: int
+    inReview: bool
+    """Whether screening holds it: it is not sent before its destination is clear."""
     transactionHash: str | None
     failure: RefundFailure | None
     createdAt: str
@@ -82,6 +84,7 @@ def refund(record: Refund) -> RefundView:
         purpose=record.purpose,
         status=record.status,
         statusVersion=record.status_version,
+        inReview=record.in_review,
         transactionHash=record.transaction_hash,
         failure=RefundFailure(reason=record.failure) if record.failure else None,
         createdAt=format_iso(record.created_at_ms),

@@ -341,4 +341,4 @@ def test_native_coin_is_noticed_by_a_check_and_sent_back(checkout: Checkout) -> 
     checkout.advance(60)
     checkout.advance(60)
     [after] = deposits(checkout).json["data"]
-    assert after["sentBack"]["status"] == "succeeded"
+    assert (after["sentBack"]["status"], after["sentBack"]["inReview"]) == ("succeeded", False)

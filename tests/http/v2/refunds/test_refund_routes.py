@@ -87,6 +87,7 @@ def test_a_refund_goes_from_escrow_to_the_sender_and_is_shown_exactly(storage: S
         "purpose": "refund",
         "status": "created",
         "statusVersion": 1,
+        "inReview": False,
         "transactionHash": None,
         "failure": None,
         "createdAt": now,
@@ -105,6 +106,15 @@ def test_a_refund_goes_from_escrow_to_the_sender_and_is_shown_exactly(storage: S
     read = checkout.read(payment["id"])
     assert read["refunds"] == [done]
     assert (read["status"], read["refundedAmountAtomic"]) == ("action_required", "4000000")
+
+
+def test_a_refund_that_screening_holds_says_so(checkout: Checkout) -> None:
+    payment = underpaid(checkout)
+    made = refund(checkout, payment, {"amount": "4", "destination": "0x" + "ab" * 18 + "4e71"})
+    assert (made.status, made.json["inReview"]) == (201, False)
+    checkout.advance(20)
+    [held] = refunds(checkout, payment)["data"]
+    assert (held["status"], held["inReview"], held["transactionHash"]) == ("created", True, None)
 
 
 def test_a_refund_to_several_senders_shows_each_and_is_replayed(checkout: Checkout) -> None:
