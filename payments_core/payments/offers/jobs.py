@@ -178,18 +178,30 @@ class OfferJobs:
             )
 
         self._committer.commit(authority, decide, claimed=claimed)
+        noted = len(seen.option.deliveries) + lifecycle.names_delivery(seen.option, progress)
+        if noted == lifecycle.MAX_DELIVERIES > len(seen.option.deliveries):
+            _log.critical(
+                "ALARM: the provider has named %d transactions for %s; no more are noted",
+                noted, seen.option.id,
+            )  # fmt: skip
 
 
 def decide_progress(
     tx: Transaction, seen: Offer, progress: OfferProgress, *, now: Instant
 ) -> Decision[Offer]:
-    """The offer after a look, its option, and the transaction that is to be looked for."""
+    """The offer after a look, its option, and the transaction that is to be looked for.
+
+    A delivery beyond those that an option may have changes nothing: its receipt is found without.
+    """
     if not lifecycle.is_news(seen, progress):
         return Decision(seen)
     payment = lock_payment(tx, seen.payment_id)
     option = lock_option(tx, seen.option_id)
     offer = tx.get(Offer, seen.id, for_update=True)
     assert offer is not None
+    is_full = len(option.deliveries) >= lifecycle.MAX_DELIVERIES
+    if is_full and lifecycle.names_delivery(option, progress):
+        return Decision(offer)
     after, moved = lifecycle.apply_progress(option, offer, progress, now=now)
     if payment.status not in OPEN:  # it takes no more funds
         after = options.close(after, "cancel", now=now).record

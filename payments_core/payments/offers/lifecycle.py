@@ -27,6 +27,10 @@ from payments_core.payments.record import Payment
 MAX_OFFERS = 10
 """How many quotes one option may have: each is an order at a provider."""
 
+MAX_DELIVERIES = 100
+"""How many transactions of its provider one option notes. Each is looked for, and a provider that
+names another one at each look must not fill the option. A receipt counts without being noted."""
+
 ASK_AGAIN_MS = 30 * SECOND
 """When a job asks, if the request that should have asked was lost."""
 
@@ -163,6 +167,12 @@ def is_news(offer: Offer, progress: OfferProgress) -> bool:
     )
 
 
+def names_delivery(option: PaymentOption, progress: OfferProgress) -> bool:
+    """Whether a report names a delivery that the option has not noted."""
+    hash = progress.transaction_hash
+    return progress.status == "delivered" and hash is not None and hash not in option.deliveries
+
+
 def apply_progress(
     option: PaymentOption, offer: Offer, progress: OfferProgress, *, now: Instant
 ) -> tuple[PaymentOption, Offer]:
@@ -182,9 +192,9 @@ def apply_progress(
         changed_at_ms=now,
         updated_at_ms=now,
     )
-    hash = progress.transaction_hash
-    if progress.status == "delivered" and hash is not None and hash not in option.deliveries:
-        delivered = (*option.deliveries, hash)
+    if names_delivery(option, progress):
+        assert progress.transaction_hash is not None
+        delivered = (*option.deliveries, progress.transaction_hash)
         option = evolve(option, deliveries=delivered, updated_at_ms=now)
     if option.sighted or progress.status == offer.status:
         return option, moved

@@ -5,6 +5,7 @@ They are typed by their adapters, and no type checker sees those: none may reach
 
 from __future__ import annotations
 
+import logging
 import math
 from decimal import Decimal
 from typing import Any
@@ -14,8 +15,10 @@ import pytest
 from payments_core.errors import DependencyFailed
 from payments_core.hosted_onramps.port import OnrampOffer, OnrampOrder, OnrampProgress
 from payments_core.networks import Asset
+from payments_core.payments.offers import lifecycle
 from payments_core.payments.offers.jobs import follow_job
 from payments_core.payments.options.offer import Offer, offer_id
+from payments_core.payments.options.record import PaymentOption
 from payments_core.routers.port import OfferOrder, OfferProgress, RouteOffer
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.reads import Get
@@ -179,3 +182,26 @@ def test_a_router_that_lists_no_assets_is_silent(memory_world: World, liar: Liar
         with pytest.raises(DependencyFailed):
             ask(shopper, "routing")
         memory_world.advance(60)
+
+
+def test_a_provider_that_names_another_transaction_at_each_look_fills_no_option(
+    memory_world: World,
+    liar: Liar,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(lifecycle, "MAX_DELIVERIES", 3)
+    shopper = Shopper(memory_world)
+    id = ask(shopper, "routing").option.id
+    hashes = [f"0x{number:064x}" for number in range(1, 7)]
+    with caplog.at_level(logging.CRITICAL):
+        for hash in hashes:
+            liar.says = {"state": "delivered", "transaction_hash": hash}
+            memory_world.advance(60)
+    option = memory_world.get(PaymentOption, id)
+    assert list(option.deliveries) == hashes[:3]
+    assert stored(shopper).transaction_hash == hashes[2]
+    assert [one for one in caplog.messages if "ALARM" in one] == [
+        f"ALARM: the provider has named 3 transactions for {id}; no more are noted"
+    ]
+    assert has_job(shopper)
