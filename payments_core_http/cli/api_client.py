@@ -83,7 +83,10 @@ class HttpExchange:
 
 @attrs.frozen
 class ApiClient:
-    """Calls one service. Each exchange is also passed to `on_exchange`."""
+    """Calls one service. Each exchange is also passed to `on_exchange`.
+
+    The path of `base_url` comes before the path of each call.
+    """
 
     base_url: str
     on_exchange: Callable[[HttpExchange], None] = lambda exchange: None
@@ -119,7 +122,8 @@ class ApiClient:
         )
         try:
             sent = None if body is None else json.dumps(body).encode()
-            connection.request(method, path, sent, dict(headers))
+            target = address.path.rstrip("/") + path
+            connection.request(method, target, sent, dict(headers))
             response = connection.getresponse()
             received = {name.lower(): value for name, value in response.getheaders()}
             return ApiResponse(response.status, received, response.read())
