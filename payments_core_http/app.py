@@ -216,6 +216,9 @@ class Pipeline:
             if not isinstance(error, ServiceUnavailable):  # that may have been made
                 give_back()
             raise
+        except Exception:  # such as a provider's adapter, which fails at what anybody may send
+            self._throttle.check_miss(context.rate_context, call.route)
+            raise
 
     def serve(
         self,

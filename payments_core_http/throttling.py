@@ -177,7 +177,7 @@ class Throttle:
         self._count(rate_context, policy, policy_checks)
 
     def check_miss(self, rate_context: RateLimitContext, route: Row) -> None:
-        """Count, for its address, a request whose route has not found what it names.
+        """Count, for its address, a request whose route has not found what it names, or has failed.
 
         Raises RateLimited in place of that answer after too many: a guesser learns nothing more,
         and a visitor with a known link is never counted here.

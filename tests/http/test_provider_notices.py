@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from wsgiref.validate import validator
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from payments_core.clock import FixedClock
 from payments_core.limiters.memory import MemoryLimiter
 from payments_core.limiters.policies import RateLimits
+from payments_core.notices.port import ProviderNotice
 from payments_core_http.app import create_app
 from payments_core_http.throttling import Throttle
 from tests.http.api_harness import ApiHarness
@@ -101,6 +103,19 @@ def test_an_address_that_forges_is_refused_for_a_while(office: Office) -> None:
     wrong = {"office-signature": "0"}
     assert [send(api, ("n1", case), **wrong) for _ in range(4)] == [401, 401, 429, 429]
     assert send(api, ("n1", case)) == 204
+
+
+def test_an_address_at_whose_requests_the_adapter_fails_is_refused_for_a_while() -> None:
+    class Strict(Office):
+        def read_notices(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderNotice]:
+            if "office-signature" not in headers:
+                raise LookupError("office-signature")
+            return super().read_notices(headers, body)
+
+    api = limited(Strict(), provider_notice_misses=2)
+    unsigned = [api.call("POST", DOOR, auth=None, raw=b"[]", environ=HERE) for _ in range(4)]
+    assert [one.status for one in unsigned] == [500, 500, 429, 429]
+    assert send(api, ("n1", start(api))) == 204
 
 
 def test_a_response_does_not_say_whether_a_case_is_known(api: ApiHarness) -> None:
