@@ -43,7 +43,7 @@ from payments_core_http.errors import (
     to_payments_error,
 )
 from payments_core_http.formats import Format, JsonFormat, NoticeFormat, PageFormat, RequestContext
-from payments_core_http.mounting import PassedOnPath
+from payments_core_http.mounting import PassedOnPath, lead_to_slash
 from payments_core_http.observability import health
 from payments_core_http.observability.requests import (
     NOOP_OBSERVER,
@@ -120,8 +120,9 @@ def create_app(
     make = partial(_make_responders, pipeline, formats)
     responders = {path: make(allowed[path], methods) for path, methods in paths.items()}
     public_path = _find_public_path(service.settings)
-    passed_on = [PassedOnPath(public_path)] if public_path else None
-    app = falcon.App(router=PathRouter(responders), middleware=passed_on)
+    app = falcon.App(router=PathRouter(responders))
+    if public_path:
+        app.add_middleware(PassedOnPath(public_path))
     app.add_sink(pipeline.refuse_path, "/")
     app.add_error_handler(falcon.HTTPError, pipeline.handle_http_error)
     app.add_error_handler(Exception, pipeline.handle_exception)
@@ -231,6 +232,9 @@ class Pipeline:
         """Respond to a request that has a row, with the ids of its path."""
 
         def respond(context: RequestContext) -> Response:
+            to_root = lead_to_slash(req.env)
+            if to_root is not None:
+                return Response(308, b"", context.version, {"Location": to_root})
             context.path = path
             try:
                 response = self._check_and_handle(route, row_format, context)

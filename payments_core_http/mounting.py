@@ -7,6 +7,9 @@ mounts the application (`SCRIPT_NAME`, PEP 3333), and behind a proxy that passes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import attrs
 import falcon
 
@@ -14,6 +17,18 @@ import falcon
 def lead_to_root(path: str) -> str:
     """What leads from the page at `path` to the application's root: `../` from `/pay/CODE`."""
     return "../" * (path.count("/") - 1) or "./"
+
+
+def lead_to_slash(environ: Mapping[str, Any]) -> str | None:
+    """What leads from the path of the application, without its slash, to its root: `payments/` from
+    `/payments`. None for every other path.
+
+    The links of the page at the root are relative, so that its path needs the slash.
+    """
+    mounted: str = environ.get("SCRIPT_NAME", "")
+    if not mounted or environ["PATH_INFO"]:
+        return None
+    return f"{mounted.rpartition('/')[2]}/"
 
 
 @attrs.frozen

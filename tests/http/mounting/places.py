@@ -38,7 +38,7 @@ OUTSIDE = "418 Outside of the prefix"
 def _forward(app: Any, change: Callable[[str], Mapping[str, str]]) -> Any:
     def serve(environ: dict[str, Any], start_response: Any) -> Any:
         path = environ["PATH_INFO"]
-        if not path.startswith(f"{PREFIX}/"):
+        if not f"{path}/".startswith(f"{PREFIX}/"):
             start_response(OUTSIDE, [])
             return [b""]
         environ.update(change(path))

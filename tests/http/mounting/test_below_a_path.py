@@ -194,6 +194,19 @@ def test_a_public_url_of_the_path_is_in_the_links_and_in_nothing_that_is_mounted
     assert seen.status == 404
 
 
+@pytest.mark.parametrize("name", ["mount", "pass_on"])
+def test_the_path_itself_leads_to_the_page_whose_links_are_relative(name: str) -> None:
+    api = ApiHarness()
+    api.app = api.validated = place(api, name)
+    seen = api.call("GET", PREFIX, auth=None)
+    assert seen.status == 308
+    assert urljoin(f"https://shop.example{PREFIX}", seen.headers["location"]) == (
+        f"https://shop.example{PREFIX}/"
+    )
+    assert api.call("GET", f"{PREFIX}/", auth=None).status == 200
+    assert api.call("POST", PREFIX, auth=None).status == 405
+
+
 @pytest.mark.parametrize(
     ("path", "leads"),
     [("/docs", "./"), ("/pay/x", "../"), ("/dashboard/payments/x", "../../"), ("", "./")],
