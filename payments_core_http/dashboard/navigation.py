@@ -43,30 +43,41 @@ class Section:
         return str(total) if total else ""
 
 
-SECTIONS: Sequence[Section] = (
-    Section("inbox", "Inbox", ANY, get_args(Kind)),
-    Section("payments", "Payments", PAYMENTS, ("payments",)),
-    Section("links", "Links", PAYMENTS),
-    Section("accounts", "Accounts", ACCOUNTS),
-    Section("payouts", "Payouts", PAYMENTS),
-    Section("onramps", "On-ramps", ACCOUNTS),
-    Section("activity", "Activity", PAYMENTS),
-    Section("verifications", "Verifications", VERIFICATIONS, ("verifications",)),
-    Section("screening", "Screening", PAYMENTS, ("transfers",)),
-    Section("webhooks", "Webhooks", WEBHOOKS, ("endpoints",)),
-    Section("events", "Events", WEBHOOKS),
-    Section("requests", "Requests", ANY),
-    Section("settings", "Settings", ANY),
-    Section("keys", "Keys", ANY),
-    Section("audit", "Audit trail", ANY),
-    Section("security", "Security", ANY),
-)
-"""Every section, in the order of the navigation."""
+GROUPS: Mapping[str, Sequence[Section]] = {
+    "Money": (
+        Section("inbox", "Inbox", ANY, get_args(Kind)),
+        Section("payments", "Payments", PAYMENTS, ("payments",)),
+        Section("links", "Links", PAYMENTS),
+        Section("payouts", "Payouts", PAYMENTS),
+        Section("onramps", "On-ramps", ACCOUNTS),
+        Section("activity", "Activity", PAYMENTS),
+    ),
+    "Customers": (
+        Section("accounts", "Accounts", ACCOUNTS),
+        Section("verifications", "Verifications", VERIFICATIONS, ("verifications",)),
+        Section("screening", "Screening", PAYMENTS, ("transfers",)),
+    ),
+    "Integration": (
+        Section("webhooks", "Webhooks", WEBHOOKS, ("endpoints",)),
+        Section("events", "Events", WEBHOOKS),
+        Section("requests", "Requests", ANY),
+        Section("keys", "Keys", ANY),
+    ),
+    "Environment": (
+        Section("settings", "Settings", ANY),
+        Section("audit", "Audit trail", ANY),
+        Section("security", "Security", ANY),
+    ),
+}
+"""Every section by its group, in the order of the navigation. A line breaks between groups."""
 
 
-def list_sections(authority: Authority) -> Sequence[Section]:
+def list_groups(authority: Authority) -> Mapping[str, Sequence[Section]]:
     """The sections that the caller may open, from its present rights."""
-    return [section for section in SECTIONS if is_allowed(authority, section.needs)]
+    return {
+        name: [section for section in sections if is_allowed(authority, section.needs)]
+        for name, sections in GROUPS.items()
+    }
 
 
 def is_allowed(authority: Authority, needs: Requirement) -> bool:

@@ -23,7 +23,7 @@ from payments_core.networks import Asset, Networks
 from payments_core_http.browser_sessions import build_done_cookie, make_form_token
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard import charts
-from payments_core_http.dashboard.navigation import SECTIONS, list_sections
+from payments_core_http.dashboard.navigation import GROUPS, list_groups
 from payments_core_http.dashboard.words import DONE, STATUS_WORDS, find_error_words
 from payments_core_http.errors import status_of
 from payments_core_http.formats import KEY_FIELD, TOKEN_FIELD
@@ -73,7 +73,7 @@ def render_page(
     html = _render(
         template,
         root=lead_to_root(call.route.path),
-        sections=() if call.proven is None else list_sections(call.proven),
+        groups={} if call.proven is None else list_groups(call.proven),
         counts=counts,
         sought=sought,
         form=_make_form_writer(call),
@@ -115,7 +115,7 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
         words=find_error_words(error, status_of(type(error))),
         request_id=request_id,
         login=root + build_login_path(path if is_read else "")[1:] if is_logged_out else None,
-        sections=() if is_logged_out or path == LOGIN else SECTIONS,
+        groups={} if is_logged_out or path == LOGIN else GROUPS,
         section=None,
         counts={},
         back=root + (parent[1] if parent and not isinstance(error, Missing) else HOME)[1:],

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from payments_core.tenants.record import PRODUCTS
-from payments_core_http.dashboard.navigation import SECTIONS
+from payments_core_http.dashboard.navigation import GROUPS
 from payments_core_http.dashboard.routes import ROUTES
 from tests.http.console import Console
 from tests.http.dashboard.operator_browser import OperatorBrowser, open_browser
+
+SECTIONS = [one for sections in GROUPS.values() for one in sections]
 
 
 @pytest.fixture
