@@ -295,6 +295,38 @@ ALERTS = (
         " most.",
     ),
     Alert(
+        name="PaymentsTransfersHeld",
+        expression="sum by (finding) (increase(payments_transfers_held_total[15m])) > 0\n"
+        "or sum by (finding) (payments_transfers_held_total"
+        " unless payments_transfers_held_total offset 15m) > 0",
+        severity="ticket",
+        summary="Screening holds transfers: {{ $labels.finding }}",
+        meaning="screening has begun to hold transfers, or has stopped some; none of them moves"
+        " before somebody is cleared",
+        response="`payments admin screening list ENVIRONMENT`, and the same with"
+        " `--status blocked`, say which; the [dashboard](../how-to/screening.md#decide) lists them"
+        " too.",
+        query="sum by (finding) (increase(payments_transfers_held_total[1h]))",
+        decisions=(
+            (
+                "`silent`",
+                "the provider does not answer: ask it; the transfers go on by themselves when it"
+                " answers, and all others that need a new verdict wait too",
+            ),
+            (
+                "`review`",
+                "the provider looks at somebody: wait for it, or"
+                " [decide](../how-to/screening.md#decide)",
+            ),
+            (
+                "`blocked`",
+                "nothing moves until an operator clears it:"
+                " [decide](../how-to/screening.md#decide)",
+            ),
+        ),
+        note="A deployment that screens strangers all day may alert on silent alone.",
+    ),
+    Alert(
         name="PaymentsStorageLimitNear",
         expression="histogram_quantile(1,\n"
         "  sum by (le) (increase(payments_stored_share_bucket[2h]))) > 0.85",

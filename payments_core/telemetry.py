@@ -26,6 +26,9 @@ answer in time; a name that does not resolve; an address that may not be sent to
 RetryReason = Literal["lost_race", "unanswered"]
 """Why a transaction is run again: another was first, or the answer to COMMIT was lost."""
 
+HeldFinding = Literal["silent", "review", "blocked"]
+"""Why screening holds a transfer: the provider does not answer, it looks, or it has blocked."""
+
 EndAttempt = Callable[[AttemptOutcome], None]
 
 
@@ -59,6 +62,9 @@ class Telemetry(Protocol):
     def record_stored_bytes(self, stored: int, limit: int) -> None:
         """The bytes of an environment were counted; it may store `limit` of them."""
 
+    def record_held(self, finding: HeldFinding) -> None:
+        """Screening holds a transfer that it did not hold, or has stopped one."""
+
 
 @attrs.frozen
 class NoopTelemetry:
@@ -86,6 +92,9 @@ class NoopTelemetry:
         pass
 
     def record_stored_bytes(self, stored: int, limit: int) -> None:
+        pass
+
+    def record_held(self, finding: HeldFinding) -> None:
         pass
 
 
@@ -120,6 +129,9 @@ class CheckedTelemetry:
 
     def record_stored_bytes(self, stored: int, limit: int) -> None:
         notify_plainly("record_stored_bytes", self._listener.record_stored_bytes, stored, limit)
+
+    def record_held(self, finding: HeldFinding) -> None:
+        notify_plainly("record_held", self._listener.record_held, finding)
 
 
 _NOOP: AbstractContextManager[object] = nullcontext()

@@ -39,14 +39,19 @@ class ScreeningNotices:
         return "busy" if "busy" in results else "done"
 
     def _end_verdict(self, mode: str, partition: str, key: str) -> Routed:
-        """End a verdict, and bring forward what it holds; some at a time."""
+        """End a verdict, and bring forward what it holds; some at a time.
+
+        Nobody is clear any more by what was said before, also for a transfer that was asked for.
+        """
 
         def end(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             now = self._clock.now()
             verdict = tx.get(ScreeningVerdict, key, for_update=True)
-            if verdict is None or verdict.valid_until_ms <= now:
+            if verdict is None or (verdict.valid_until_ms <= now and verdict.outcome != "clear"):
                 return Decision(None)
-            return Decision(None, replaces=(evolve(verdict, valid_until_ms=now),))
+            until = min(now, verdict.valid_until_ms)
+            ended = evolve(verdict, outcome="review", valid_until_ms=until)
+            return Decision(None, replaces=(ended,))
 
         self._committer.commit(WorkerAuthority(partition, mode), end)
         routed: Routed = "done"

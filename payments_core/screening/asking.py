@@ -46,6 +46,7 @@ class Screener:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._telemetry = ports.telemetry
         self._providers = providers
         self._calls = calls
 
@@ -137,11 +138,13 @@ class Screener:
     ) -> None:
         """Store a verdict that refuses a request; with a `resource`, an operator decides."""
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
+            """Its result says whether an operator is to decide about something new."""
             now = self._clock.now()
+            known = resource and tx.get(HeldTransfer, request.key, for_update=True)
             stored = store_verdict(tx, request, verdict, now)
-            if resource is None or tx.get(HeldTransfer, request.key, for_update=True) is not None:
-                return stored
+            if resource is None or known is not None:
+                return Decision(False).merge(stored)
             held = HeldTransfer(
                 id=request.key,
                 status="blocked",
@@ -155,9 +158,10 @@ class Screener:
                 created_at_ms=now,
                 updated_at_ms=now,
             )
-            return stored.merge(Decision(None, inserts=(held,)))
+            return Decision(True, inserts=(held,)).merge(stored)
 
-        self._committer.commit(WorkerAuthority(partition, mode), decide)
+        if self._committer.commit(WorkerAuthority(partition, mode), decide):
+            self._telemetry.record_held("blocked")
 
 
 def store_verdict(

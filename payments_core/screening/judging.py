@@ -40,6 +40,11 @@ class Concern:
     subject: Subject
     direction: Direction
 
+    @property
+    def key(self) -> str:
+        """The one text for it."""
+        return f"{self.direction}:{self.subject.key}"
+
 
 @attrs.frozen(kw_only=True)
 class ScreenedTransfer:
@@ -97,16 +102,12 @@ def paid_in(chain_id: int, address: str) -> Concern:
 
 def decision_id(resource: str, concern: Concern) -> str:
     """The id of an operator's verdict: of one subject, in one direction, for one resource."""
-    return f"{resource}:{concern.direction}:{concern.subject.key}"
+    return f"{resource}:{concern.key}"
 
 
-def list_verdict_ids(transfer: ScreenedTransfer) -> list[str]:
-    """The ids of all verdicts that the judgement needs."""
-    return [
-        id
-        for concern in transfer.concerns
-        for id in (concern.subject.key, decision_id(transfer.resource, concern))
-    ]
+def list_decision_ids(transfer: ScreenedTransfer) -> list[str]:
+    """The ids of an operator's verdicts that concern the transfer."""
+    return [decision_id(transfer.resource, concern) for concern in transfer.concerns]
 
 
 def find_verdict(

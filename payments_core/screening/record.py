@@ -44,16 +44,19 @@ class ScreeningVerdict(Record):
 
 @attrs.frozen(kw_only=True, slots=False)
 class HeldTransfer(Record):
-    """A transfer that is not signed, because of its `subject`; the id is that of its send job.
+    """A transfer that is not signed, because of its `subject`.
 
-    A request that was refused for its destination has no transfer, and is `blocked` under the id of
-    the operator's verdict that it waits for.
+    While a send job looks at it again, the id is that of the job. What is `blocked` and has no job
+    any more has the id of the operator's verdict that it waits for: a transfer that was ended, or a
+    request that was refused for its destination. So what is requested again has the same one.
 
-    `in_review` it is looked at again by that job. `blocked` it was stopped, by the operator of the
-    name `decided_by` if there is one. It is deleted when the transfer may be signed, when its owner
-    no longer needs it, and when an operator has cleared what is blocked. `resource` is for whom an
-    operator decides: the Payment, the deposit or the bank transaction; `owner` is what named the
-    transfer. Without a `case` the provider did not answer.
+    `in_review` it is looked at again. `blocked` it was stopped, by the operator of the name
+    `decided_by` if there is one. It is deleted when the transfer may be signed, or one that was
+    requested again; when its owner no longer needs it; and when an operator has cleared what is
+    blocked. `resource` is for whom an operator decides: the Payment, the deposit or the bank
+    transaction; `owner` is what named the transfer, and `transfer_id` the newest one. Without a
+    `case` the provider did not answer. `cleared` are the keys of the transfer's other concerns
+    (`judging.Concern.key`) that the provider has cleared so far, for this transfer.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -63,7 +66,7 @@ class HeldTransfer(Record):
             Index("by_status", key=("status",), order=("created_at",)),
             Index("by_subject", key=("subject_key",), order=("created_at",)),
         ),
-        schema=2,
+        schema=3,
         oldest_reader=1,
     )
 
@@ -77,6 +80,7 @@ class HeldTransfer(Record):
     case: str | None = None
     reason: str | None = None
     decided_by: str | None = None
+    cleared: tuple[str, ...] = ()
     created_at_ms: Instant
     updated_at_ms: Instant
 

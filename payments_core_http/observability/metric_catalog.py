@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import attrs
 
-from payments_core.telemetry import AttemptOutcome, RetryReason
+from payments_core.telemetry import AttemptOutcome, HeldFinding, RetryReason
 from payments_core_http.errors import RateLimitReason
 
 Kind = Literal["counter", "gauge", "histogram"]
@@ -183,6 +183,17 @@ METRICS = (
         " processes. `payments doctor` names the senders.",
         "fewer than your transfers of a few days",
         at_scrape=True,
+    ),
+    # Screening
+    Metric(
+        "payments_transfers_held_total",
+        "counter",
+        ("finding",),
+        "Transfers that screening has begun to hold: `review` (the provider looks at somebody),"
+        " `silent` (it does not answer), or `blocked` (it has stopped the transfer, or refused the"
+        " destination of a request). `payments admin screening list` lists those that wait.",
+        "any `silent`; each `blocked` and `review` waits for a decision",
+        known=get_args(HeldFinding),
     ),
     # Storage
     Metric(

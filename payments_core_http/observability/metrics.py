@@ -20,7 +20,7 @@ from payments_core.chains.port import ChainUnavailable
 from payments_core.engine.decision import LeaseLost
 from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import PaymentsError, Unavailable
-from payments_core.telemetry import AttemptOutcome, EndAttempt, RetryReason
+from payments_core.telemetry import AttemptOutcome, EndAttempt, HeldFinding, RetryReason
 from payments_core_http.observability.metric_catalog import METRICS, Metric
 from payments_core_http.observability.requests import ObservedRequest
 
@@ -169,6 +169,9 @@ class Metrics:
     def record_stored_bytes(self, stored: int, limit: int) -> None:
         self._child("payments_stored_bytes").observe(stored)
         self._child("payments_stored_share").observe(stored / limit if limit else 1.0)
+
+    def record_held(self, finding: HeldFinding) -> None:
+        self._child("payments_transfers_held_total", finding).inc()
 
     def count_alarm(self, source: str) -> None:
         """A record began with `ALARM`."""

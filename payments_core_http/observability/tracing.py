@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from payments_core.extras import describe_need
 from payments_core.fork_safety import register_fork_reset
-from payments_core.telemetry import AttemptOutcome, EndAttempt, RetryReason
+from payments_core.telemetry import AttemptOutcome, EndAttempt, HeldFinding, RetryReason
 from payments_core_http import redaction
 from payments_core_http.client_address import Proxy, is_trusted
 from payments_core_http.observability.bounded_probe import BoundedProbe
@@ -273,6 +273,9 @@ class TracedMetrics:
 
     def record_stored_bytes(self, stored: int, limit: int) -> None:
         self._metrics.record_stored_bytes(stored, limit)
+
+    def record_held(self, finding: HeldFinding) -> None:
+        self._metrics.record_held(finding)
 
     # One span.
 

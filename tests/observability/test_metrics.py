@@ -237,6 +237,12 @@ def test_each_count_of_stored_bytes_is_reported_without_its_environment(metrics:
     assert partition not in text(metrics)
 
 
+def test_the_holds_of_screening_exist_from_the_start(metrics: Metrics) -> None:
+    assert value(metrics, "payments_transfers_held_total", finding="blocked") == 0
+    metrics.record_held("blocked")
+    assert value(metrics, "payments_transfers_held_total", finding="blocked") == 1
+
+
 def test_a_silent_chain_is_counted(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     api = ApiHarness(telemetry=metrics)
 

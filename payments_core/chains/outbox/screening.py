@@ -33,7 +33,7 @@ from payments_core.screening.judging import (
     decision_id,
     find_verdict,
     judge,
-    list_verdict_ids,
+    list_decision_ids,
     make_request,
     make_verdict,
 )
@@ -52,17 +52,31 @@ MIN_PAUSE_MS = {"review": 1 * MINUTE, "silent": 5 * SECOND, "blocked": 1 * MINUT
 MAX_PAUSE_MS = 6 * HOUR
 """The pauses between two looks at a held transfer: a quarter of the time that it has waited."""
 
+ANSWERS_COUNT_MS = 10 * MINUTE
+"""What one look has cleared counts for its transfer in the next one, if that comes within this
+time. So a provider whose answers count for one request can clear more than one look can ask for.
+As looks have growing pauses, such an answer is at most five times as old when it counts."""
+
 
 @attrs.frozen
 class KnownVerdicts:
-    """The verdicts of some send jobs as they were read, and their transfers without bytes."""
+    """The verdicts of some send jobs as they were read, and their transfers without bytes.
+
+    `holds` are those of the jobs, and those that an earlier transfer has left, each by its id.
+    """
 
     rows: Mapping[str, ScreeningVerdict] = attrs.field(factory=dict)
     unsigned: Mapping[str, ScreenedTransfer] = attrs.field(factory=dict)
+    holds: Mapping[str, HeldTransfer] = attrs.field(factory=dict)
 
     def find_screened(self, job: SendJob) -> ScreenedTransfer | None:
         """What a job's transfer must be judged for; None if it must not."""
         return None if job.transfer is None else self.unsigned.get(job.transfer.id)
+
+    def list_holds(self, job: SendJob, screened: ScreenedTransfer) -> list[str]:
+        """The ids of the holds of a transfer, and of those before it that were blocked."""
+        ids = (job.claimed.job.id, *list_decision_ids(screened))
+        return sorted(id for id in ids if id in self.holds)
 
 
 @attrs.define
@@ -82,6 +96,28 @@ class _Answers:
     def __attrs_post_init__(self) -> None:
         self.rows = dict(self.known.rows)
 
+    def recall(self, job: SendJob, screened: ScreenedTransfer, now: Instant) -> None:
+        """Let count what the look before this one has cleared for the transfer.
+
+        The newest stored answer must be clear too: since then another may have been given, or the
+        provider may have reported news of the case.
+        """
+        held = self.known.holds.get(job.claimed.job.id)
+        if held is None or now - held.updated_at_ms > ANSWERS_COUNT_MS:
+            return
+        assert job.transfer is not None
+        cleared = set(held.cleared)
+        for concern in screened.concerns:
+            row = self.rows.get(concern.subject.key)
+            if concern.key in cleared and row is not None and row.outcome == "clear":
+                self.given[job.transfer.id, concern] = row
+
+    def list_cleared(self, job: SendJob, screened: ScreenedTransfer) -> tuple[str, ...]:
+        """The keys of whom the provider has cleared for a transfer, in this look and before."""
+        assert job.transfer is not None
+        given = [(one, self.given.get((job.transfer.id, one))) for one in screened.concerns]
+        return tuple(one.key for one, verdict in given if verdict and verdict.outcome == "clear")
+
     def add(
         self, transfer_id: str, request: ScreeningRequest, verdict: Verdict, now: Instant
     ) -> None:
@@ -98,8 +134,9 @@ class _Answers:
         self, transfer_id: str, screened: ScreenedTransfer, concern: Concern, now: Instant
     ) -> ScreeningVerdict | None:
         """The verdict that counts for a transfer; None if the provider must be asked."""
+        by_hand = self.rows.get(decision_id(screened.resource, concern))
         given = self.given.get((transfer_id, concern))
-        return given or find_verdict(screened, concern, self.rows, now=now)
+        return by_hand or given or find_verdict(screened, concern, self.rows, now=now)
 
     def store(self, tx: Transaction, now: Instant) -> Decision[None]:
         """The rows, in place of what is stored now."""
@@ -114,6 +151,7 @@ class ScreeningGate:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._telemetry = ports.telemetry
         self._screener = screener
 
     def load(self, snapshot: Snapshot, mode: str, jobs: Sequence[SendJob]) -> KnownVerdicts:
@@ -123,15 +161,21 @@ class ScreeningGate:
         if not known or not self._screener.screens(mode):
             return KnownVerdicts()
         screened = {id: one.complete(snapshot) for id, one in known.items()}
-        ids = {id for one in screened.values() for id in list_verdict_ids(one)}
+        by_hand = {id for one in screened.values() for id in list_decision_ids(one)}
+        keys = {concern.subject.key for one in screened.values() for concern in one.concerns}
+        verdicts = sorted(by_hand | keys)
+        held = {job.claimed.job.id for job in jobs if job.transfer and job.transfer.id in screened}
+        holds = sorted(by_hand | held)
         snapshot.read_ahead(
             *(Get(OutboundTransfer, id) for id in screened),
-            *(Get(ScreeningVerdict, id) for id in sorted(ids)),
+            *(Get(ScreeningVerdict, id) for id in verdicts),
+            *(Get(HeldTransfer, id) for id in holds),
         )
         found = snapshot.get_many(OutboundTransfer, list(screened))
         return KnownVerdicts(
-            snapshot.get_many(ScreeningVerdict, sorted(ids)),
+            snapshot.get_many(ScreeningVerdict, verdicts),
             {id: screened[id] for id, one in found.items() if one.status in ("queued", "reserved")},
+            snapshot.get_many(HeldTransfer, holds),
         )
 
     def let_pass(
@@ -145,7 +189,7 @@ class ScreeningGate:
         answers = _Answers(known)
         if screened is not None:
             try:
-                self._ask(first, screened, answers, MAX_ASKING_S)
+                ran_out = self._ask(first, screened, answers, MAX_ASKING_S)
             except DependencyFailed:
                 self._committer.finish(
                     first.claimed, back_off(first.claimed.job, self._clock.now(), "screening")
@@ -153,10 +197,10 @@ class ScreeningGate:
                 return ()
             judgement = self._judge(first, screened, answers)
             if judgement.finding != "clear":
-                self._stop(first, screened, judgement, answers)
+                self._stop(first, screened, judgement, answers, ran_out)
                 return ()
         passing = self._let_others_pass(others, answers)
-        if answers.to_store or (screened is not None and screened.is_held):
+        if answers.to_store or (screened is not None and known.list_holds(first, screened)):
             self._record(first, screened, answers)
         return (first, *passing)
 
@@ -181,22 +225,24 @@ class ScreeningGate:
                 self._ask(job, screened, answers, ends_at - time.monotonic())
             except DependencyFailed:
                 continue
-            if screened.is_held:
-                continue
+            if answers.known.list_holds(job, screened):
+                continue  # its own turn ends the hold
             if self._judge(job, screened, answers).finding == "clear":
                 passing.append(job)
         return passing
 
     def _ask(
         self, job: SendJob, screened: ScreenedTransfer, answers: _Answers, within_s: float
-    ) -> None:
+    ) -> bool:
         """Ask for each subject without a verdict that counts, until one is not answered.
 
-        Raises DependencyFailed if no place for a call was free.
+        Returns whether the time ran out before all were asked for. Raises DependencyFailed if no
+        place for a call was free.
         """
         assert job.transfer is not None
         ends_at = time.monotonic() + within_s
         authority = job.authority
+        answers.recall(job, screened, self._clock.now())
         for concern in screened.concerns:
             now = self._clock.now()
             if concern.subject.key in answers.silent:
@@ -204,14 +250,15 @@ class ScreeningGate:
             if answers.find(job.transfer.id, screened, concern, now) is not None:
                 continue
             if time.monotonic() > ends_at:
-                return
+                return True
             request = make_request(job.transfer.id, screened, concern)
             try:
                 verdict = self._screener.ask(authority.mode, authority.partition, request)
             except ScreeningUnavailable:
                 answers.silent.add(concern.subject.key)
-                return
+                return False
             answers.add(job.transfer.id, request, verdict, self._clock.now())
+        return False
 
     def _judge(self, job: SendJob, screened: ScreenedTransfer, answers: _Answers) -> Judgement:
         assert job.transfer is not None
@@ -221,8 +268,9 @@ class ScreeningGate:
         )
 
     def _record(self, first: SendJob, screened: ScreenedTransfer | None, answers: _Answers) -> None:
-        """Store the answers, and end the hold of the first transfer."""
+        """Store the answers, and end the holds of the first transfer."""
         is_held = screened is not None and screened.is_held
+        ids = [] if screened is None else answers.known.list_holds(first, screened)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             now = self._clock.now()
@@ -232,10 +280,8 @@ class ScreeningGate:
                 step = first.owner.on_screened(
                     tx, first.record, Judgement(finding="clear"), now=now
                 )
-                held = tx.get(HeldTransfer, first.claimed.job.id, for_update=True)
-                ended: Decision[None] = Decision(None, deletes=() if held is None else (held,))
-                done = done.merge(*(() if step is None else (step,)), ended)
-            return done.merge(answers.store(tx, now))
+                done = done.merge(*(() if step is None else (step,)))
+            return done.merge(_end(tx, ids), answers.store(tx, now))
 
         self._committer.commit(first.authority, decide)
 
@@ -245,68 +291,95 @@ class ScreeningGate:
         screened: ScreenedTransfer,
         judgement: Judgement,
         answers: _Answers,
+        ran_out: bool,
     ) -> None:
-        """Hold or end a transfer, with its owner's step."""
+        """Hold or end a transfer, with its owner's step.
+
+        One hold is left of those that it had, and of those before it that were blocked.
+        """
         owner, claimed, concern = job.owner, job.claimed, judgement.concern
+        known = answers.known.list_holds(job, screened)
         assert owner.on_screened is not None
         assert concern is not None
         on_screened, decision = owner.on_screened, decision_id(screened.resource, concern)
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
+            """Its result says whether the transfer is held as it was not before."""
             now = self._clock.now()
-            at_once: Decision[None] = Decision(None, next_run_at=now)
+            at_once = Decision(False, next_run_at=now)
             by_hand, before = tx.get(ScreeningVerdict, decision), answers.rows.get(decision)
             if by_hand is not None and (before is None or by_hand.version != before.version):
                 return at_once  # an operator has decided meanwhile
             step = on_screened(tx, job.record, judgement, now=now)
             if step is None:
                 return at_once
-            held = tx.get(HeldTransfer, claimed.job.id, for_update=True)
-            since = now if held is None else held.created_at_ms
-            after = _hold(job, screened, judgement, held, now=now)
-            waits = _next_look_at(judgement, since, now) if step.result else None
-            done: Decision[None] = Decision(None, next_run_at=waits)
-            return done.merge(step, _write(held, after), answers.store(tx, now))
+            id = claimed.job.id if step.result else decision
+            holds = dict(tx.get_many(HeldTransfer, sorted({*known, id}), for_update=True))
+            looked_at, stored = holds.get(claimed.job.id), holds.pop(id, None)
+            first = stored or looked_at
+            since = now if first is None else first.created_at_ms
+            after = _hold(id, job, screened, judgement, stored, since, now=now)
+            if judgement.finding != "blocked":
+                after = evolve(after, cleared=answers.list_cleared(job, screened))
+            waits = None
+            if step.result:
+                is_cut = ran_out and judgement.finding == "silent"
+                waits = _next_look_at(judgement, now if is_cut else since, now)
+            is_new = looked_at is None or looked_at.status != after.status
+            done = Decision(is_new, next_run_at=waits)
+            ended: Decision[None] = Decision(None, deletes=tuple(holds.values()))
+            return done.merge(step, ended, _write(stored, after), answers.store(tx, now))
 
-        self._committer.commit(job.authority, decide, claimed=claimed)
+        is_new = self._committer.commit(job.authority, decide, claimed=claimed)
+        if is_new and judgement.finding != "clear":
+            self._telemetry.record_held(judgement.finding)
 
 
 def _hold(
+    id: str,
     job: SendJob,
     screened: ScreenedTransfer,
     judgement: Judgement,
-    held: HeldTransfer | None,
+    stored: HeldTransfer | None,
+    since: Instant,
     *,
     now: Instant,
 ) -> HeldTransfer:
-    """The hold after a look."""
+    """The hold after a look, in place of the one that is `stored` under its id."""
     concern, verdict = judgement.concern, judgement.verdict
     assert concern is not None
     assert job.transfer is not None
-    is_blocked = judgement.finding == "blocked"
-    made = held or HeldTransfer(
-        id=job.claimed.job.id,
+    made = stored or HeldTransfer(
+        id=id,
         status="in_review",
         subject_key=concern.subject.key,
         subject=concern.subject,
         direction=concern.direction,
         resource=screened.resource,
         owner=screened.owner,
-        transfer_id=job.transfer.id,
-        created_at_ms=now,
+        created_at_ms=since,
         updated_at_ms=now,
     )
     return evolve(
         made,
-        status="blocked" if is_blocked else "in_review",
+        status="blocked" if judgement.finding == "blocked" else "in_review",
         subject_key=concern.subject.key,
         subject=concern.subject,
         direction=concern.direction,
+        owner=screened.owner,
+        transfer_id=job.transfer.id,
         case=None if verdict is None else verdict.case,
         reason=None if verdict is None else verdict.reason,
         decided_by=None if verdict is None else verdict.decided_by,
+        cleared=(),
         updated_at_ms=now,
     )
+
+
+def _end(tx: Transaction, ids: Sequence[str]) -> Decision[None]:
+    """The end of some holds."""
+    found = tx.get_many(HeldTransfer, ids, for_update=True) if ids else {}
+    return Decision(None, deletes=tuple(found.values()))
 
 
 def _write(before: HeldTransfer | None, after: HeldTransfer) -> Decision[None]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+import attrs
 import pytest
 
+from payments_core.addresses import normalize_address
+from payments_core.chains.outbox import screening as gate
 from payments_core.clock import HOUR
 from payments_core.payments import payer_totals, screening
 from payments_core.screening.port import ScreeningRequest, Verdict
 from payments_core.screening.record import ScreeningVerdict
 from payments_core.storage.port import Storage
+from payments_core.telemetry import HeldFinding, NoopTelemetry
+from tests.service.notices.office import new_id, notice
 from tests.service.screening.desk import Desk, case_of
-from tests.service.screening.owners import OWNERS, RELEASED, Case, screened, send
+from tests.service.screening.owners import OWNERS, RELEASED, Case, list_held, screened, send
 from tests.service.world import World
 
 Begin = Callable[[World, Desk], Case]
@@ -133,6 +139,34 @@ def test_what_was_blocked_passes_once_an_operator_clears_it(case: Case) -> None:
     assert case.held() == case.held("blocked") == []
 
 
+def test_what_is_requested_again_has_one_hold(case: Case) -> None:
+    """The operator sees one case, however often it is requested, and none once it passes."""
+    case.desk.says[case.subject] = "blocked"
+    until(case, lambda: case.status == case.blocked_as)
+    [first] = case.held("blocked")
+    if case.again is None:
+        return
+    transfers = {first.transfer_id}
+    for _ in range(2):
+        case.again()
+        until(case, lambda: case.status == case.blocked_as)
+        [held] = case.held("blocked")
+        assert (held.id, held.created_at_ms) == (first.id, first.created_at_ms)
+        transfers.add(held.transfer_id)
+    assert len(transfers) == 3
+    case.desk.says[case.subject] = "review"
+    case.again()
+    until(case, lambda: case.in_review)
+    assert (len(case.held()), case.held("blocked")) == (1, [])
+    case.desk.says[case.subject] = "blocked"
+    until(case, lambda: case.status == case.blocked_as)
+    assert (case.held(), [one.id for one in case.held("blocked")]) == ([], [first.id])
+    case.desk.says.clear()
+    case.again()
+    until(case, lambda: case.is_signed)
+    assert case.held() == case.held("blocked") == []
+
+
 def test_a_verdict_that_counts_is_not_asked_for_again_and_one_that_is_late_is(case: Case) -> None:
     until(case, lambda: case.is_signed)
     case.world.finish()
@@ -203,3 +237,85 @@ def test_a_verdict_for_one_request_clears_no_other_transfer(memory_world: World)
     small, large = (send(world, amount) for amount in ("1.00", "25.00"))
     world.finish()
     assert [world.paid(id).status for id in (small, large)] == ["succeeded", "processing"]
+
+
+@attrs.frozen
+class Reports(NoopTelemetry):
+    """What was reported of transfers that are held."""
+
+    held: list[HeldFinding] = attrs.field(factory=list)
+
+    def record_held(self, finding: HeldFinding) -> None:
+        self.held.append(finding)
+
+
+def test_each_hold_is_reported_once(memory_world: World) -> None:
+    world, desk, reports = memory_world, Desk(memory_world.clock), Reports()
+    world.fund("100.00")
+    world.service = world.restarted(screening=desk, telemetry=reports)
+    desk.is_down = True
+    id = send(world, "25.00")
+    world.advance(120)
+    assert reports.held == ["silent"]
+    desk.is_down, desk.says = False, {RELEASED: "blocked"}
+    world.advance(600)
+    assert world.paid(id).status == "action_required"
+    assert reports.held == ["silent", "blocked"]
+
+
+class SlowDesk(Desk):
+    """A desk that takes a second for each answer, which counts for its request alone."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(world.clock)
+        self.valid_for_ms, self.now_s = 0, 0.0
+        monkeypatch.setattr(gate, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+
+    def screen(self, request: ScreeningRequest) -> Verdict:
+        self.now_s += 1.0
+        answer = super().screen(request)
+        return attrs.evolve(answer, case=case_of(request.subject.reference))
+
+
+def begin_release_of_many(world: World, desk: Desk) -> str:
+    """The id of a Payment that 45 senders have covered."""
+    world.service = world.restarted(screening=desk)
+    payment = world.payment("45.00")
+    for number in range(45):
+        world.pay(payment, "1.00", normalize_address("evm", f"0x{0xABC000 + number:040x}"))
+    return payment.payment.id
+
+
+def test_a_slow_provider_is_asked_once_for_each_of_very_many_senders(
+    memory_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One look has no time for all of them: the answers count for the transfer in the next one."""
+    desk = SlowDesk(memory_world, monkeypatch)
+    id = begin_release_of_many(memory_world, desk)
+    memory_world.advance_until(lambda: memory_world.paid(id).status == "succeeded", 120)
+    assert len(desk.asked) == len(set(desk.references)) == 46
+    assert list_held(memory_world) == []
+
+
+@pytest.mark.parametrize("ends", ["notice", "pause"])
+def test_an_answer_of_an_earlier_look_counts_until_its_case_has_news_or_the_looks_pause(
+    memory_world: World, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    world, desk = memory_world, SlowDesk(memory_world, monkeypatch)
+    id = begin_release_of_many(world, desk)
+    world.advance_until(lambda: "in_review" in world.paid(id).labels, 1, most=90)
+    first = desk.references[0]
+    if ends == "notice":
+        desk.says[first] = "blocked"
+        door = world.service.parts.provider_notices
+        door.receive("sandbox", "screening", "desk", *notice((new_id(), case_of(first))))
+        world.advance(120)
+        assert world.paid(id).status == "action_required"
+        return
+    desk.is_down = True
+    world.advance(4 * 3_600)  # its looks are now further apart than its answers count
+    desk.is_down = False
+    desk.asked.clear()
+    world.advance(4 * 3_600)
+    assert world.paid(id).status == "succeeded"
+    assert first in desk.references
