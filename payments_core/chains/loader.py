@@ -84,6 +84,17 @@ class ChecksSigners(Protocol):
 
 
 @runtime_checkable
+class ChecksOperators(Protocol):
+    """A chain whose contracts let an operator move money only once their admin has allowed it."""
+
+    def find_refused_operators(self, environment_ids: Iterable[str]) -> Mapping[str, str]:
+        """The operators that are not allowed at the newest final block, by their environments.
+
+        Environments without a key are left out. Raises ChainUnavailable.
+        """
+
+
+@runtime_checkable
 class ChecksNodes(Protocol):
     """A chain that can say of each of its nodes what it can do."""
 

@@ -58,7 +58,7 @@ from payments_core_http.deployment.provider_checks import (
     check_waiting,
 )
 from payments_core_http.deployment.secret_mask import SecretMask
-from payments_core_http.deployment.signer_checks import find_signer_faults
+from payments_core_http.deployment.signer_checks import find_refused_operators, find_signer_faults
 from payments_core_http.deployment.startup_rules import find_warnings, require_startable
 from payments_core_http.throttling import UNKNOWN_ADDRESS_CHECK
 
@@ -146,6 +146,8 @@ def _run_all(
         yield from _catch_faults("prices", check_prices(pricing, priced))
     if stored:
         yield from _catch_faults("signer", find_signer_faults(service, configuration.mode))
+        operators = find_refused_operators(service, configuration.mode)
+        yield from _catch_faults("operators", operators)
         yield from _catch_faults("kyc", check_waiting(service, configuration, now))
         yield from _catch_faults("notices", check_notices(service, configuration.mode))
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from payments_core.chains.loader import ChecksSigners, SignerCheck
-from payments_core.chains.port import WrongSignature
+from payments_core.chains.loader import ChecksOperators, ChecksSigners, SignerCheck
+from payments_core.chains.port import ChainError, WrongSignature
 from payments_core.errors import FieldError
 from payments_core.routers.port import HasSignerKey
 from payments_core.service import PaymentsService
@@ -75,6 +75,28 @@ def find_signer_faults(service: PaymentsService, mode: str) -> Iterator[Finding]
     if sound:
         says = f"{sound} keys sign, and the curve library computes what OpenSSL computes"
         yield Finding("signer", "ok", says)
+
+
+def find_refused_operators(service: PaymentsService, mode: str) -> Iterator[Finding]:
+    """What `payments doctor` says of the operators on each chain that must allow them: a line for
+    all, and one for each that is not allowed."""
+    environments = list(islice(_find_environments(service, mode), MAX_CHECKED_AT_START))
+    for number, chain in service.chains.items():
+        if not isinstance(chain, ChecksOperators):
+            continue
+        name = f"operators of chain {number}"
+        try:
+            refused = chain.find_refused_operators(environments)
+        except ChainError as error:
+            says = f"it is not known whether they are allowed: {error}"
+            yield Finding(name, "warning", says, "see the lines of the chain")
+            continue
+        for id, operator in refused.items():
+            says = f"the factory does not let {operator} move the money of {id}"
+            remedy = "its admin calls setOperator: see docs/how-to/keys.md"
+            yield Finding(name, "fault", says, remedy)
+        if environments and not refused:
+            yield Finding(name, "ok", "the factory lets each move the money of its environment")
 
 
 def is_fault(check: SignerCheck) -> bool:

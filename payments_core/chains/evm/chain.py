@@ -7,12 +7,13 @@ from logs. Two more calls put a user's role module in place.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
-from payments_core.chains.evm.addresses import GENERATIONS, Deployment, RoleModule
+from payments_core.chains.evm.addresses import GENERATIONS, Deployment, RoleModule, hash_id
 from payments_core.chains.evm.blocks import block_call, call_at_block, parse_block_at
 from payments_core.chains.evm.contract_caller import EvmContractCaller
 from payments_core.chains.evm.fee_market import estimate_gas, estimate_market
@@ -150,6 +151,27 @@ class EvmChain(EvmReader):
         """See ChecksSigners."""
         return check_signers(self._signer, environment_ids)
 
+    def find_refused_operators(self, environment_ids: Iterable[str]) -> Mapping[str, str]:
+        """See ChecksOperators."""
+        operators = {}
+        for id in environment_ids:
+            with contextlib.suppress(SignerRefused):
+                operators[id] = self._signer.address(id)
+        if not operators:
+            return {}
+        final, factory = self.heads().final, self._deployment.factory
+        put = [
+            {"to": factory, "data": "0x" + calls.IS_OPERATOR.call(hash_id(id), operator).hex()}
+            for id, operator in operators.items()
+        ]
+
+        def ask(session: NodeSession) -> tuple[int, ...]:
+            return tuple(map(answers.parse_uint256, call_at_block(session, put, final)))
+
+        allowed = self._endpoints.query_agreed(ask)
+        found = zip(operators.items(), allowed, strict=True)
+        return {id: operator for (id, operator), is_allowed in found if not is_allowed}
+
     def _has_code(self, address: str) -> bool:
         def ask(session: NodeSession) -> bool:
             return answers.parse_data(session.call("eth_getCode", address, "latest")) != b""
@@ -231,16 +253,19 @@ class EvmChain(EvmReader):
         """See Chain. The transaction goes to every node, and no answer is trusted."""
         send = RpcCall("eth_sendRawTransaction", ("0x" + signed.raw.hex(),))
 
-        def ask(session: NodeSession) -> bool:
+        def ask(session: NodeSession) -> Refusal | None:
             (result,) = session.batch([send])
-            return not isinstance(result, Refusal)
+            return result if isinstance(result, Refusal) else None
 
-        if any(self._endpoints.query_all(ask)):
+        refusals = self._endpoints.query_all(ask)
+        if None in refusals:
             return
         # Refused, for one of many reasons that nodes word differently: that they have it
         # already is the best one.
         if self.transaction(signed.hash) is None:
-            raise ChainUnavailable(f"chain {self.chain_id}: no node accepts {signed.hash}")
+            words = next((one.words for one in refusals if one and one.words), "")
+            why = f": {words}" if words else ""  # such as that the sender has too few coins
+            raise ChainUnavailable(f"chain {self.chain_id}: no node accepts {signed.hash}{why}")
 
     def final_nonce(self, sender: str) -> int:
         """See Chain: the sender's nonce at the newest final block."""

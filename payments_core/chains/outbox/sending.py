@@ -238,7 +238,11 @@ class SendJobs:
             return "silent"
         try:
             return self._outbox.broadcast(authority, transfer.id, outgoing)
-        except ChainUnavailable:
+        except ChainUnavailable as error:
+            _log.warning(
+                "%s of %s was not accepted, and waits: %s",
+                transfer.id, authority.partition, error,
+            )  # fmt: skip
             return "lost"
 
     def _try_again(self, job: SendJob, why: _Unsent) -> None:

@@ -14,6 +14,7 @@ from payments_core.chains.port import SignerRefused
 from payments_core.chains.rotated_signer import RotatedSigner, find_signer
 from payments_core.clock import MINUTE, SECOND
 from payments_core.payments.details import OptionDetails
+from payments_core_http.deployment.signer_checks import find_refused_operators
 from tests.chains.evm.test_stalled_senders import GWEI, OUTBOX_LOG, mine_blocks, signed_fees
 from tests.chains.scenes import AnvilScene, signer
 from tests.service.world import BASE, atomic
@@ -82,6 +83,19 @@ def test_without_the_former_key_an_alarm_names_it_and_the_new_key_goes_on(
     assert world.operation_now(option).status == "confirmed"
     world.finish()
     assert world.held() == (atomic("70"), 0, atomic("70"))
+
+
+def test_the_doctor_names_an_operator_that_the_admin_has_not_allowed(world: AnvilScene) -> None:
+    stranger = LocalSigner(b"a signer that nobody allowed" + bytes(4))
+    world.chain._signer = RotatedSigner(stranger, (signer(),))
+    [refused] = find_refused_operators(world.service, "sandbox")
+    operator = stranger.address(world.environment_id)
+    assert (refused.level, refused.check) == ("fault", f"operators of chain {BASE}")
+    assert operator in refused.says
+    assert world.environment_id in refused.says
+    world.chain._signer = RotatedSigner(NEW, (signer(),))
+    [allowed] = find_refused_operators(world.service, "sandbox")
+    assert allowed.level == "ok"
 
 
 def test_a_signer_is_found_by_its_address_in_the_environment() -> None:

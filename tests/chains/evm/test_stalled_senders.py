@@ -201,6 +201,21 @@ class TestAlarms:
             assert message.startswith(f"ALARM: sender {BASE}:{world.operator} of ")
             assert f"({world.operation_now(option).outgoing_id}) is in no block" in message
 
+    def test_a_transfer_that_its_sender_cannot_pay_for_is_logged_with_the_nodes_words(
+        self, world: AnvilScene, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        option = world.authorized("25.00")
+        set_operator_balance(world, 1)
+        with caplog.at_level(logging.WARNING, "payments_core.chains.outbox.sending"):
+            world.run()
+        [warning] = {record.getMessage() for record in caplog.records}
+        outgoing_id = world.operation_now(option).outgoing_id
+        assert warning.startswith(f"{outgoing_id} of {world.environment_id} was not accepted")
+        assert "Insufficient funds for gas" in warning
+        set_operator_balance(world, 10**21)
+        world.finish()
+        assert world.paid(option.payment.id).status == "succeeded"
+
     def test_a_chain_without_blocks_is_not_the_senders_fault(
         self, world: AnvilScene, caplog: pytest.LogCaptureFixture
     ) -> None:
