@@ -88,7 +88,7 @@ class ChecksOperators(Protocol):
     """A chain whose contracts let an operator move money only once their admin has allowed it."""
 
     def find_refused_operators(self, environment_ids: Iterable[str]) -> Mapping[str, str]:
-        """The operators that are not allowed at the newest final block, by their environments.
+        """The operators that are not allowed now, by their environments.
 
         Environments without a key are left out. Raises ChainUnavailable.
         """

@@ -159,14 +159,14 @@ class EvmChain(EvmReader):
                 operators[id] = self._signer.address(id)
         if not operators:
             return {}
-        final, factory = self.heads().final, self._deployment.factory
+        latest, factory = self.heads().latest, self._deployment.factory
         put = [
             {"to": factory, "data": "0x" + calls.IS_OPERATOR.call(hash_id(id), operator).hex()}
             for id, operator in operators.items()
         ]
 
         def ask(session: NodeSession) -> tuple[int, ...]:
-            return tuple(map(answers.parse_uint256, call_at_block(session, put, final)))
+            return tuple(map(answers.parse_uint256, call_at_block(session, put, latest)))
 
         allowed = self._endpoints.query_agreed(ask)
         found = zip(operators.items(), allowed, strict=True)

@@ -118,12 +118,15 @@ class Outbox:
         versions = load_signed_versions(self._storage, authority, outgoing)
         try:
             broadcast(chain, versions[-1].signed)
-        except ChainUnavailable:
+        except ChainUnavailable as refusal:
             view = look_up_versions(chain, versions)
             if view.knows(view.newest):
                 raise  # an answer was lost: the owner notes that first
             if self._search_nonce(authority, chain, outgoing, view).status == "open":
-                self._rebroadcaster.push(authority, chain, outgoing, view, is_refused=True)
+                try:
+                    self._rebroadcaster.push(authority, chain, outgoing, view, is_refused=True)
+                except ChainUnavailable as error:
+                    raise refusal from error  # it has a node's words
         self._on_sent(authority, outgoing.chain_id)
         return versions[-1].signed
 
