@@ -88,7 +88,8 @@ class Trace:
     Without an `operation` it is the service's own work, named by an event of SERVICE_EVENTS.
     `ids` are those that the call names, that of the object first. `environment_id` is for commits
     of the directory, whose entries belong to an environment. A refusal changes nothing, and has an
-    entry all the same; `entry_id` is for one that is written once.
+    entry all the same; `entry_id` is for one that is written once. `own_id` is that of an object
+    of ours that has no public id, such as a job's.
     """
 
     actor: Actor
@@ -98,6 +99,7 @@ class Trace:
     environment_id: str | None = None
     outcome: Outcome = "succeeded"
     entry_id: str | None = None
+    own_id: str | None = None
 
 
 SYSTEM_TRACE = Trace(SYSTEM)

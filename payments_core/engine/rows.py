@@ -110,7 +110,8 @@ def build_audit_entries(
         payload = event.payload
         operation = event.name
         named = [str(payload[field]) for field in _NAMED_IN_EVENTS if field in payload]
-    ids = [id for id in dict.fromkeys(named) if _PUBLIC_ID.fullmatch(id)]
+    own = () if trace.own_id is None else (trace.own_id,)
+    ids = [*own, *(id for id in dict.fromkeys(named) if _PUBLIC_ID.fullmatch(id))]
     entry = AuditEntry(
         id=trace.entry_id or id_sequence.issue("audit"),
         environment_id=trace.environment_id,

@@ -63,7 +63,7 @@ def retry(ports: Ports, partition: str, job_id: str) -> Job:
         mark = tx.get(ParkedJobMark, mark_id(job), for_update=True)
         return Decision(freed, replaces=(freed,), deletes=() if mark is None else (mark,))
 
-    trace = Trace(ports.host, "jobs.retry", (job_id,))
+    trace = Trace(ports.host, "jobs.retry", own_id=job_id)
     return ports.committer.commit(WorkerAuthority(partition, "upkeep", trace), decide)
 
 

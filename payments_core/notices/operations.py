@@ -122,7 +122,7 @@ class ProviderNotices:
             job = bring_forward(tx, route_job(again, now), now)
             return done if job is None else done.merge(job)
 
-        trace = Trace(self._host, "notices.retry", (id,))
+        trace = Trace(self._host, "notices.retry", own_id=id)
         return self._committer.commit(WorkerAuthority(DIRECTORY, mode, trace), decide)
 
 

@@ -71,6 +71,9 @@ def test_what_the_worker_parks_is_found_and_retried(
     assert list_parked_jobs(shop.storage, "sandbox") == ()
     (again,) = claim(shop, name)
     assert (again.job.id, again.job.claims) == ("tired", 1)
+    [entry] = shop.service.environment(shop.environment_id).audit.list(object_id="tired").records
+    host = shop.service.parts.ports.host
+    assert (entry.operation, entry.actor, entry.related_ids) == ("jobs.retry", host, ())
 
 
 def claim(shop: Shop, queue: str) -> list[ClaimedJob]:

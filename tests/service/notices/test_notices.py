@@ -9,6 +9,7 @@ import pytest
 from payments_core.accounts.record import Account
 from payments_core.accounts.verification.port import KycFinding
 from payments_core.accounts.verification.record import Verification
+from payments_core.engine.audit import PROGRAM
 from payments_core.errors import (
     InvalidState,
     NotFound,
@@ -173,6 +174,8 @@ def test_an_unknown_case_is_kept_with_an_alarm_and_found_on_a_retry(
     world.run()
     assert statuses(door) == {"n1": "routed"}
     assert kyc_of(world) == "rejected"
+    [entry] = world.service.parts.audit_trail.list_deployment().records
+    assert (entry.operation, entry.actor, entry.object_id) == ("notices.retry", PROGRAM, kept.id)
     with pytest.raises(NotFound):
         door.retry("sandbox", "sandbox:kyc:office:none")
     with pytest.raises(NotFound):
