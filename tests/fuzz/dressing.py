@@ -34,6 +34,7 @@ IN_BODIES = (
 
 LIKELY: Mapping[str, Sequence[Any]] = {
     "address": (PAYEE,),
+    "advanceSeconds": (60, 3_600, 86_400),  # a year of hourly work takes seconds
     "allowedOrigins": ([ORIGIN],),
     "amount": ("1.00", "5.00", "0.000001", "25.5"),
     "amountPerPeriod": ("5.00",),
