@@ -21,6 +21,7 @@ from payments_core_http.deployment.loader import PREFIX, ConfigurationRefused, l
 from payments_core_http.deployment.startup_rules import require_startable
 from payments_core_http.django.databases import build_url
 
+MIGRATE = "manage.py payments_migrate"
 STORAGE_URL = "PAYMENTS_STORAGE_URL"
 DATABASE = "PAYMENTS_DATABASE"
 OWN_SETTINGS: Mapping[str, str] = {
@@ -28,6 +29,7 @@ OWN_SETTINGS: Mapping[str, str] = {
     "PAYMENTS_PARTNER_ID": "the partner id of the project's app",
     "PAYMENTS_APP_NAME": "the name of the project's app, which payers see",
 }
+_RING_FILE = "keys.ring_file"
 _DEFAULTS = {"PAYMENTS_PARTNER_ID": "django", "PAYMENTS_APP_NAME": "Shop"}
 
 
@@ -83,7 +85,13 @@ def as_text(name: str, value: Any) -> str:
 
 def explain(refusal: ConfigurationRefused) -> ImproperlyConfigured:
     """The refusal as Django's own error, with the names of the settings."""
-    return ImproperlyConfigured(" ".join(describe(fault) for fault in refusal.faults))
+    sentences = [describe(fault) for fault in refusal.faults]
+    lacks_file = isinstance(refusal.__cause__, FileNotFoundError)
+    if lacks_file and any(fault.path == _RING_FILE for fault in refusal.faults):
+        sentences.append(
+            f"In a new sandbox `{MIGRATE}` creates it. Later, restore it: it opens what was sealed."
+        )
+    return ImproperlyConfigured(" ".join(sentences))
 
 
 def describe(fault: FieldError) -> str:

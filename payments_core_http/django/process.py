@@ -18,14 +18,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 from payments_core.fork_safety import register_fork_reset
 from payments_core_http.django import configuration as configuring
+from payments_core_http.django.configuration import MIGRATE
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
     from payments_core import PaymentsService, Resources
     from payments_core_http.deployment.configuration import Configuration
-
-MIGRATE = "manage.py payments_migrate"
 
 
 def get_service() -> PaymentsService:

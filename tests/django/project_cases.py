@@ -136,6 +136,12 @@ def test_the_debug_page_shows_no_password(settings: Any, monkeypatch: Any) -> No
     assert PASSWORD not in page
 
 
+def test_a_key_ring_that_there_is_not_yet_names_the_command_that_creates_it(settings: Any) -> None:
+    settings.PAYMENTS_KEYS_RING_FILE = "nowhere/key-ring"
+    with pytest.raises(ImproperlyConfigured, match=r"PAYMENTS_KEYS_RING_FILE points to.*_migrate`"):
+        get_service()
+
+
 def test_a_public_url_of_another_path_is_a_warning(settings: Any) -> None:
     settings.PAYMENTS_PUBLIC_URL = "https://shop.example/pay-here"
     assert "/pay-here/" in found()["payments.W001"]

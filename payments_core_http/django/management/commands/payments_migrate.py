@@ -22,9 +22,10 @@ from payments_core_http.deployment import opening
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.django import configuration as configuring
+from payments_core_http.django.configuration import MIGRATE
 from payments_core_http.django.databases import create_schema
 from payments_core_http.django.events import register_handlers
-from payments_core_http.django.process import MIGRATE, adopt, get_resources
+from payments_core_http.django.process import adopt, get_resources
 
 
 class Command(BaseCommand):

@@ -14,8 +14,10 @@ from payments_core_http.deployment import opening
 from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.deployment.processes import RunningProcess, work
 from payments_core_http.django import configuration as configuring
+from payments_core_http.django.apps import EVENTS_MODULE
+from payments_core_http.django.configuration import MIGRATE
 from payments_core_http.django.events import register_handlers
-from payments_core_http.django.process import MIGRATE, adopt, get_resources
+from payments_core_http.django.process import adopt, get_resources
 
 
 class Command(BaseCommand):
@@ -35,7 +37,8 @@ class Command(BaseCommand):
                 def register(service: PaymentsService) -> None:
                     adopted.enter_context(adopt(service, configuration.mode))
                     names = register_handlers(get_resources())
-                    self.stdout.write(f"Handlers: {', '.join(sorted(names)) or 'none'}")
+                    listed = ", ".join(sorted(names)) or f"none in a module {EVENTS_MODULE}"
+                    self.stdout.write(f"Handlers: {listed}")
 
                 surroundings = opening.Surroundings(
                     partial(opening.require_migrated, by=MIGRATE), register, configures_logs=False
