@@ -16,6 +16,12 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = "/usr/bin/chromium"
+DESKTOP: Mapping[str, Any] = {"viewport": {"width": 1280, "height": 800}}
+PHONE: Mapping[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "is_mobile": True,
+    "has_touch": True,
+}
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 WCAG = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 
-from tests.http.pages.browser import needs_chromium, open_chromium, serve
+from tests.http.pages.browser import DESKTOP, PHONE, needs_chromium, open_chromium, serve
 from tests.http.pages.scenes import SCENES, send
 from tests.http.pages.wallet import ANNOUNCE
 from tests.http.payer_page import Page
@@ -20,10 +20,7 @@ from tests.http.payer_page import Page
 pytestmark = [needs_chromium, pytest.mark.slow]
 POLL_MS = 10_500
 SHOP = "https://shop.example/"
-DEVICES: dict[str, dict[str, Any]] = {
-    "desktop": {"viewport": {"width": 1280, "height": 800}},
-    "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
-}
+DEVICES: Mapping[str, Mapping[str, Any]] = {"desktop": DESKTOP, "phone": PHONE}
 WITH_WALLET = ANNOUNCE.replace("NAME", '"Example wallet"')
 FILLED = """() => [...document.querySelectorAll("main a, main button")].filter((one) => {
   const style = getComputedStyle(one);

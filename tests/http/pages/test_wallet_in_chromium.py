@@ -1,4 +1,7 @@
-"""A payer pays from a wallet in the browser: on a real node, and refused before it signs."""
+"""A payer pays from a wallet in the browser: what it signs, and what is refused before it signs.
+
+`test_payers_in_chromium.py` pays so on a real node.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from payments_core.chains.evm import abi as calls
-from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core_http.cli.anvil.chain import AnvilChain
-from tests.chains.evm.nodes import Node, anvil_or_skip
-from tests.chains.scenes import PAYERS_KEY, signer
-from tests.http.checkout import BASE, Checkout
+from tests.http.checkout import BASE
 from tests.http.pages.browser import needs_chromium, open_chromium, serve
-from tests.http.pages.scenes import SCENES, make_page, send
+from tests.http.pages.scenes import SCENES, send
 from tests.http.pages.wallet import (
     ANNOUNCE,
     DECLINED,
@@ -29,7 +28,6 @@ from tests.http.pages.wallet import (
     Wallet,
     WalletError,
     answer_well,
-    make_signing_wallet,
     read_token,
 )
 from tests.http.payer_page import Page
@@ -77,42 +75,6 @@ def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Visit]:
         tab.goto(f"{url}/pay/{page.code}")
         yield Visit(page, wallet, tab)
         context.close()
-
-
-def test_a_payer_pays_on_a_real_node_until_the_page_says_so(chromium: Browser) -> None:
-    with anvil_or_skip() as process:
-        node, chain = Node(process.url), AnvilChain(process.url, BASE, signer())
-        chain.prepare_node()
-        page = make_page(checkout=Checkout(MemoryStorage(), sandbox_chains={BASE: chain}))
-        checkout, wallet = page.checkout, make_signing_wallet(node, PAYERS_KEY)
-        checkout.transfer(PAYERS_KEY.address, "40")
-        with serve(checkout.api.app) as url:
-            tab = chromium.new_page()
-            said: list[str] = []
-            tab.on("console", lambda message: said.append(message.text))
-            tab.on("pageerror", lambda error: said.append(str(error)))
-            wallet.inject(tab)
-            tab.clock.install()
-            tab.goto(f"{url}/pay/{page.code}")
-            assert (tab.locator("#open").count(), tab.locator(".qr").count()) == (0, 0)
-            tab.get_by_role("button", name="Example wallet").click()
-            expect_sent(tab)
-            assert wallet.chain_id == BASE, "it was on another network"
-            checkout.run()
-            tab.clock.run_for(POLL_MS)
-            expect(tab.locator("h1")).to_have_text("Your payment is being confirmed")
-            for _ in range(3):
-                checkout.advance(20)
-            tab.clock.run_for(POLL_MS)
-            expect(tab.locator("h1")).to_have_text("Paid")
-            assert said == []
-            tab.close()
-        node.close()
-    payment = checkout.read(page.payment["id"])
-    assert (payment["status"], payment["receivedAmountAtomic"]) == ("succeeded", "25000000")
-    [option] = payment["options"]
-    assert option["option"]["payerAddress"] == PAYERS_KEY.address
-    assert option["option"]["isTerminal"]
 
 
 def test_what_the_wallet_signs_is_the_transfer_that_the_page_shows(visit: Visit) -> None:

@@ -10,6 +10,7 @@ import attrs
 from eth_account.signers.local import LocalAccount
 from playwright.sync_api import Page as Tab
 
+from payments_core.chains.evm import abi as calls
 from tests.chains.evm.nodes import Node
 from tests.http.payer_page import Page
 
@@ -113,23 +114,44 @@ def read_blocks(page: Page) -> Callable[[str, bool], Any]:
     return read
 
 
+@attrs.frozen
+class Transfer:
+    """What a payer's wallet is to send: so many atomic units of a token, to an address."""
+
+    token: str
+    to: str
+    amount: int
+    chain_id: int
+
+
+def sign_and_send(node: Node, key: LocalAccount, transfer: Transfer) -> str:
+    """Have a wallet with that key send a transfer to a real node; the hash."""
+    data = "0x" + calls.transfer(transfer.to, transfer.amount).hex()
+    return _sign_and_send(node, key, transfer.token, data, transfer.chain_id)
+
+
+def _sign_and_send(node: Node, key: LocalAccount, to: str, data: str, chain_id: int) -> str:
+    signed = key.sign_transaction({
+        "chainId": chain_id,
+        "nonce": int(node.ask("eth_getTransactionCount", key.address, "latest"), 16),
+        "to": to,
+        "data": data,
+        "value": 0,
+        "gas": 200_000,
+        "maxFeePerGas": 10**11,
+        "maxPriorityFeePerGas": 0,
+    })  # fmt: skip
+    return str(node.ask("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()))
+
+
 def make_signing_wallet(node: Node, key: LocalAccount) -> Wallet:
     """A wallet that signs with a real key and sends to a real node."""
 
     def send(transaction: Mapping[str, str]) -> str:
         assert transaction["from"].lower() == key.address.lower()
-        signed = key.sign_transaction({
-            "chainId": int(transaction["chainId"], 16),
-            "nonce": int(node.ask("eth_getTransactionCount", key.address, "latest"), 16),
-            "to": transaction["to"],
-            "data": transaction["data"],
-            "value": int(transaction["value"], 16),
-            "gas": 200_000,
-            "maxFeePerGas": 10**11,
-            "maxPriorityFeePerGas": 0,
-        })  # fmt: skip
-        raw = "0x" + bytes(signed.raw_transaction).hex()
-        return str(node.ask("eth_sendRawTransaction", raw))
+        assert int(transaction["value"], 16) == 0
+        chain_id = int(transaction["chainId"], 16)
+        return _sign_and_send(node, key, transaction["to"], transaction["data"], chain_id)
 
     def ask(method: str) -> Callable[..., Any]:
         return lambda *params: node.ask(method, *params)
