@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from urllib.parse import urljoin
 
 import attrs
 
@@ -38,10 +39,12 @@ from payments_core_http.pages.words import (
     HELD_AT_CLOSE_WORDS,
     IN_REVIEW_WORDS,
     LATE_PROCESSING_WORDS,
+    MISDIRECTED_DUE_WORDS,
     MISDIRECTED_WORDS,
     NOT_LOOKED_WORDS,
     NOTICE_WORDS,
     PART_PROCESSING_WORDS,
+    SAID_BEFORE,
     STAGE_WORDS,
     UNDONE_WORDS,
     Tone,
@@ -79,6 +82,8 @@ _WITH_WALLETS: tuple[NetworkKind, ...] = ("real", "testnet", "local")
 
 _GOOD: tuple[Stage, ...] = ("received", "paid")
 _UNPAID: tuple[Stage, ...] = (*_TIMED, *_ENDED_EMPTY)
+_ON_THE_WAY: tuple[Stage, ...] = ("ending", "processing")
+"""The stages in which a transfer may be on its way, so that the payer should stay."""
 
 
 @attrs.frozen(kw_only=True)
@@ -178,8 +183,7 @@ def build_view(
         notices=tuple(
             _translate_words(notice, language, amounts)
             for name in page.notices
-            if (notice := NOTICE_WORDS[name]) is not words
-            and not (name == "reorged" and words is UNDONE_WORDS)  # which say the same
+            if (notice := NOTICE_WORDS[name]) is not words and name != SAID_BEFORE.get(words)
         ),
         progress=progress,
         request=None
@@ -258,6 +262,8 @@ def _choose_words(page: CheckoutPage) -> Words:
         return PART_PROCESSING_WORDS
     if _is_late_pending(page):
         return LATE_PROCESSING_WORDS
+    if page.stage == "waiting" and "misdirected" in page.notices:
+        return MISDIRECTED_DUE_WORDS
     if "misdirected" in page.payment.labels and page.stage in MISDIRECTED_WORDS:
         return MISDIRECTED_WORDS[page.stage]
     if page.stage == "waiting" and any(one.status == "reorged" for one in page.receipts):
@@ -296,10 +302,18 @@ def _strip_color(color: str | None) -> str | None:
 
 
 def _choose_return_url(payment: Payment, stage: Stage) -> str | None:
-    """Where the merchant sends the payer back to; None while the merchant itself must act."""
+    """Where the page leads back to: where the merchant sends a payer who has paid, or who cancels.
+
+    After any other end it is the front page of the merchant's site: the one of these URLs would
+    promise what is not so, and the other may offer the cart again to a payer who has paid. None
+    while a transfer may be on its way.
+    """
     if stage in _GOOD:
         return payment.success_url
-    return payment.cancel_url if stage in _UNPAID else None
+    if stage in _UNPAID:
+        return payment.cancel_url
+    named = payment.cancel_url or payment.success_url
+    return None if stage in _ON_THE_WAY or named is None else urljoin(named, "/")
 
 
 def _translate_words(words: Words, language: Language, amounts: Mapping[str, str]) -> Message:

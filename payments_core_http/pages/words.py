@@ -159,11 +159,10 @@ METHOD_TITLES: Mapping[PaymentMethod, str] = {
 NOT_LOOKED_WORDS: Mapping[Stage, Words] = {
     "waiting": Words(
         "wait",
-        N_("Waiting for your payment"),
+        N_("Pay now, unless you have already paid"),
         N_(
-            "If you have already paid, do not pay again: your transfer will be found. We have not"
-            " looked at the network in the last minutes, so we cannot say whether anything has"
-            " arrived."
+            "If you have paid, do not pay again: your transfer will be found. We have not looked at"
+            " the network in the last minutes."
         ),
     ),
     "part_paid": Words(
@@ -246,6 +245,17 @@ MISDIRECTED_WORDS: Mapping[Stage, Words] = {
 }
 """For the stages whose words say that nothing has arrived, if misdirected funds have."""
 
+MISDIRECTED_DUE_WORDS = Words(
+    "warn",
+    N_("Something else than asked for has arrived"),
+    N_(
+        "%(misdirected)s has arrived at the address. The token or the network is not the one that"
+        " was asked for, so it does not count, and the amount is still due. It is not lost: the"
+        " merchant has been informed, and can send it back."
+    ),
+)
+"""For the stage `waiting` while misdirected funds are held."""
+
 UNDONE_WORDS = Words(
     "warn",
     N_("Look in your wallet before you pay again"),
@@ -313,6 +323,12 @@ NOTICE_WORDS: Mapping[Notice, Words] = {
         N_("The network undid a transfer that had been confirmed. It no longer counts."),
     ),
 }
+
+SAID_BEFORE: Mapping[Words, Notice] = {
+    MISDIRECTED_DUE_WORDS: "misdirected",
+    UNDONE_WORDS: "reorged",
+}
+"""The notice that the first words of the page make unnecessary."""
 
 RECEIPT_WORDS: Mapping[str, str] = {
     "observed": N_("Being confirmed"),

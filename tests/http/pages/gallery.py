@@ -16,20 +16,18 @@ from playwright.sync_api import Browser, Route
 
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import Checkout
-from tests.http.pages.browser import open_chromium, serve
+from tests.http.pages.browser import DESKTOP, PHONE, open_chromium, serve
 from tests.http.pages.scenes import LOGO, LOGO_URL, SCENES, make_page
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 FOLDER = DOCS / "images" / "checkout"
 PAGE = DOCS / "explanation" / "checkout-gallery.md"
 LOOKS = (("light", "en"), ("dark", "ar"))
-TELEPHONE = {"width": 390, "height": 700}
-WIDE = {"width": 1280, "height": 800}
 
 PANEL = "sandbox"
-DESKTOP = "desktop"
+WIDE = "desktop"
 SCREENS = {
-    DESKTOP: make_page,
+    WIDE: make_page,
     PANEL: lambda: make_page(checkout=Checkout(MemoryStorage())),
     "testnet": lambda: make_page(checkout=Checkout(MemoryStorage()).declare_network("testnet")),
 }
@@ -55,14 +53,16 @@ def take_pictures(browser: Browser, name: str, folder: Path) -> None:
         page.checkout.api.service.tenants.create_app("Other", "other")
     with serve(page.checkout.api.app) as url:
         for scheme, tag in LOOKS:
-            size = WIDE if name == DESKTOP else TELEPHONE
-            given: dict[str, Any] = {"color_scheme": scheme, "viewport": size}
-            context = browser.new_context(**given)
+            device: Any = DESKTOP if name == WIDE else PHONE
+            context = browser.new_context(**device, color_scheme=scheme)
             context.route(LOGO_URL, show_logo)
             shown = context.new_page()
             shown.goto(f"{url}/pay/{page.code}?lang={tag}")
+            # A picture of more than the screen would be one of a screen without touch.
+            height = shown.evaluate("document.documentElement.scrollHeight")
+            shown.set_viewport_size({"width": device["viewport"]["width"], "height": height})
             path = folder / name_picture(name, scheme, tag)
-            shown.screenshot(path=path, full_page=True, animations="disabled")
+            shown.screenshot(path=path, animations="disabled")
             context.close()
 
 

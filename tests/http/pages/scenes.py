@@ -69,6 +69,12 @@ def send(page: Page, *amounts: str) -> Page:
     return page
 
 
+def send_other(page: Page) -> Page:
+    """The same amount of a token that was not asked for."""
+    page.checkout.transfer(page.payment["escrow"]["address"], "25", assetSymbol="USDbC")
+    return page
+
+
 def send_unconfirmed(page: Page, amount: str = "25") -> Page:
     body = {
         "chainId": BASE,
@@ -134,6 +140,7 @@ SCENES: Mapping[str, Callable[[], Page]] = {
     "waiting": make_page,
     "waiting-elsewhere": lambda: make_page(allowedMethods=["vault"]),
     "not-looked": look_away,
+    "misdirected": lambda: send_other(make_page()),
     "branded": lambda: brand(make_page()),
     "submitted": lambda: submit(make_page()),
     "part-paid": lambda: send(make_page(), "10"),

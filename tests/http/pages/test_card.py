@@ -119,9 +119,21 @@ class TestWhatIsNotKnown:
     def test_what_was_seen_before_is_still_said(self, checkout: Checkout) -> None:
         page = Page(checkout)
         checkout.transfer(page.payment["escrow"]["address"], "7", assetSymbol="DAI")
-        assert "is not what was asked for" in view(page, scanned_at_ms=None).state.text
+        assert "is not the one that was asked for" in view(page, scanned_at_ms=None).state.text
         other = reorg(send(Page(checkout), "10"))
         assert "has undone a transfer" in view(other, scanned_at_ms=None).state.text
+
+    def test_what_else_has_arrived_is_said_once_and_what_is_due(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        checkout.transfer(page.payment["escrow"]["address"], "7", assetSymbol="DAI")
+        shown = view(page)
+        assert shown.state.heading == "Something else than asked for has arrived"
+        assert strip(shown.state.text).startswith("7.00 DAI has arrived")
+        assert "the amount is still due" in shown.state.text
+        assert shown.notices == ()
+        sent_back = view(page, notices=())
+        assert sent_back.state.heading == "Waiting for your payment"
+        assert "What has arrived is not what was asked for" in sent_back.state.text
 
     def test_funds_in_review_are_not_passed_on(self, checkout: Checkout) -> None:
         page = Page(checkout, successUrl="https://shop.example/thanks")

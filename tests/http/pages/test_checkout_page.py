@@ -17,7 +17,7 @@ from payments_core_http.pages.words import NETWORK_WORDS, NOTICE_WORDS, STAGE_WO
 from tests.http.api_harness import Seen
 from tests.http.checkout import BASE, Checkout
 from tests.http.pages.html import Html
-from tests.http.pages.scenes import reorg, send_unconfirmed
+from tests.http.pages.scenes import SCENES, post, reorg, send, send_unconfirmed
 from tests.http.payer_page import Page
 from tests.shipped import CHAINS
 
@@ -166,17 +166,6 @@ class TestWhatItSays:
         assert back["href"] == "https://shop.example/thanks?a=1&b=2"
         assert set(str(back["rel"]).split()) == {"noreferrer", "noopener"}
 
-    def test_nobody_is_sent_back_to_the_cart_with_a_payment_that_was_made(
-        self, checkout: Checkout
-    ) -> None:
-        page = Page(checkout, cancelUrl="https://shop.example/cart")
-        checkout.transfer(escrow(page), "5")
-        assert "https://shop.example/cart" in {one["href"] for one in look(page).all("a")}
-        checkout.advance(3_610)
-        html = look(page)
-        assert html.stage == "short"
-        assert not [one for one in html.all("a") if "rel" in one]
-
     def test_who_has_sent_a_transfer_is_given_nothing_more_to_do(self, checkout: Checkout) -> None:
         page = Page(checkout, cancelUrl="https://shop.example/cart")
         page.submit(page.option())
@@ -187,6 +176,43 @@ class TestWhatItSays:
         assert "https://shop.example/cart" not in {one["href"] for one in html.all("a")}
         assert escrow(page) not in html.text
         assert "merchant's app" not in html.text
+
+    @pytest.mark.parametrize(
+        ("scene", "back"),
+        [
+            ("waiting", "cart"),
+            ("submitted", None),  # a transfer may be on its way
+            ("processing", None),
+            ("ending", None),
+            ("late-processing", None),
+            ("paid", "thanks"),
+            ("expired", "cart"),
+            ("blocked", ""),
+            ("late", ""),
+            ("short", ""),
+            ("undelivered", ""),
+            ("refunded", ""),
+            ("partially-refunded", ""),
+            ("written-off", ""),
+        ],
+    )
+    def test_no_end_is_a_dead_end_and_the_cart_is_not_offered_to_who_has_paid(
+        self, scene: str, back: str | None
+    ) -> None:
+        html = look(SCENES[scene]())
+        links = [one for one in html.all("a") if one.get("id") == "back"]
+        expected = [] if back is None else [f"https://shop.example/{back}"]
+        assert [one["href"] for one in links] == expected
+        assert any("data-return-ms" in one for one in links) == (scene == "paid")
+
+    def test_the_front_page_is_of_the_site_that_the_merchant_has_named(
+        self, checkout: Checkout
+    ) -> None:
+        page = Page(checkout, successUrl="http://localhost:8080/shops/1?order=2#3")
+        post(send(page, "25"), "/refunds", {})
+        [back] = [one for one in look(page).all("a") if one.get("id") == "back"]
+        assert back["href"] == "http://localhost:8080/"
+        assert set(str(back["rel"]).split()) == {"noreferrer", "noopener"}
 
     def test_overpaid(self, checkout: Checkout) -> None:
         page = Page(checkout)
