@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -80,6 +81,8 @@ def command(
         raise click.UsageError("--json needs --output: standard output has the export.")
     if output is not None and output.exists():
         raise click.ClickException(f"{output} exists: an export replaces no file.")
+    if output is not None and not os.access(folder := output.absolute().parent, os.W_OK):
+        raise click.ClickException(f"{folder} is no folder that this user can write to.")
     with report_refusals(), report_errors(), open_service(configuration) as service:
         partition = find_environment(service, configuration.mode, environment).id
         period = read_period(service, first, end)

@@ -113,6 +113,16 @@ def test_an_sqlite_file_needs_a_name(books: Books) -> None:
     assert (done.exit_code, "needs --output" in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("form", ["csv", "sqlite"])
+def test_an_export_needs_a_folder_that_it_can_write_to(
+    books: Books, tmp_path: Path, form: str
+) -> None:
+    output = str(tmp_path / "none" / "books")
+    done = books.run("export", "shop", "--format", form, *books.period, "--output", output)
+    said = f"Error: {tmp_path / 'none'} is no folder that this user can write to.\n"
+    assert (done.exit_code, done.stderr) == (1, said)
+
+
 @pytest.mark.parametrize("command", [["export", "shop", "--format", "csv"], ["reconcile", "shop"]])
 @pytest.mark.parametrize(
     ("days", "said"),
