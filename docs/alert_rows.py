@@ -106,8 +106,8 @@ ALERTS = (
         decisions=(
             (
                 "more than half of the alert's own value",
-                "the storage is the cause: look for locks (`pg_stat_activity`, `wait_event_type ="
-                " 'Lock'`), a full disk, a vacuum; add no processes",
+                f"the storage is the cause: look for [locks]({RUNBOOK}#commits-wait-for-a-lock),"
+                " a full disk, a vacuum; add no processes",
             ),
             (
                 "much less, and a core is busy for each `payments serve`",

@@ -148,7 +148,8 @@ ADVICE: Mapping[str, Advice] = {
         ("Use a new key for a new request; send a retry exactly as it was.",),
     ),
     "idempotency_in_progress": Advice(
-        ("The first request with this key is still in progress.",),
+        ("The first request with this key is still in progress.",
+         "The request waited two seconds for a lock in the database, held by another one."),
         ("Send it again after `details.retryAfterSeconds`, with the same key.",), retry=True,
     ),
     "conflict": Advice(
