@@ -13,7 +13,7 @@ ROWS: Mapping[str, tuple[str, ...]] = {
     "Commits and storage": ("payments_commit_", "payments_storage_", "payments_stored_"),
     "Jobs": ("payments_jobs_", "payments_job_", "payments_queue_"),
     "Webhooks": ("payments_webhook_",),
-    "Chains": ("payments_chain_", "payments_sender_"),
+    "Chains": ("payments_chain_", "payments_sender_", "payments_transfers_"),
     "The process": ("payments_alarms_", "payments_build_"),
 }
 """The rows of the dashboard: the beginnings of the names of their metrics."""
