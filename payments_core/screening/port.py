@@ -65,7 +65,9 @@ class Verdict:
 
     `case` is its own name for the case, which its notices have too. It must not be asked again
     before `valid_until_ms`, in milliseconds since 1970; the present time says that this verdict is
-    for this request only. `reason` is shown to the partner, and contains no secret.
+    for this request only: a clear one may count for its transfer in looks that follow within some
+    minutes, until all whom the transfer concerns are asked for. `reason` is shown to the partner,
+    and contains no secret.
     """
 
     outcome: Outcome
