@@ -171,7 +171,7 @@ if TYPE_CHECKING:
     from payments_core.quotes.request import NewQuote
     from payments_core.resources import Resources
     from payments_core.service import PaymentsService
-    from payments_core.settings import Settings
+    from payments_core.settings import Settings, WalletConnect
     from payments_core.storage.documents import UnreadableDocument
     from payments_core.storage.port import Page, StorageUnavailable, Where
     from payments_core.storage_loader import open_storage
@@ -200,7 +200,7 @@ __version__ = "0.1.0"
 __all__ = [
     # The service and its parts
     "PaymentsService", "Resources", "Settings", "open_storage", "KeyRing", "WebhookSettings",
-    "RefusedPrefix", "Versions", "Contract",
+    "RefusedPrefix", "WalletConnect", "Versions", "Contract",
     # Arguments of operations
     "NewAccount", "NewWallet", "MessageSignature", "NewBankAccount", "NewPostalAddress",
     "Settlement", "NewPayment", "NewSend", "NewCollect", "ToAccount",
@@ -331,7 +331,7 @@ _MODULES = {
     "payments_core.quotes.request": "NewQuote",
     "payments_core.resources": "Resources",
     "payments_core.service": "PaymentsService",
-    "payments_core.settings": "Settings",
+    "payments_core.settings": "Settings WalletConnect",
     "payments_core.storage.documents": "UnreadableDocument",
     "payments_core.storage.port": "Page StorageUnavailable Where",
     "payments_core.storage_loader": "open_storage",

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+from typing import ClassVar
+
 import attrs
 
 from payments_core.brief_repr import brief_repr
@@ -13,6 +18,46 @@ from payments_core.maintenance.retention import EVENTS_RETENTION_MS, MIN_EVENTS_
 from payments_core.public_url import require_public_url
 from payments_core.validation.arguments import check_fields
 from payments_core.webhooks.settings import WebhookSettings
+
+_INTEGRITY = re.compile(r"(sha256|sha384|sha512)-([A-Za-z0-9+/]+={0,2})", re.ASCII)
+_PROJECT_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_RELAY_URL = re.compile(r"wss://[a-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?", re.ASCII)
+
+
+@attrs.frozen
+class WalletConnect:
+    """WalletConnect on the checkout page, by a script that the operator supplies.
+
+    `script` is the content of `dist/index.umd.js` of `@walletconnect/universal-provider`, a package
+    of npm, and `integrity` its hash as HTML has it, such as `sha384-...`. `project_id` is the
+    operator's at WalletConnect, and payers' browsers connect to `relay_url`. Raises ValueError,
+    which names what is wrong.
+
+    >>> WalletConnect("c0ffee", b"", "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+    WalletConnect(project_id='c0ffee', ...)
+    """
+
+    __repr__ = brief_repr
+    checked_by_class: ClassVar[bool] = True
+
+    project_id: str
+    script: bytes = attrs.field(repr=False)
+    integrity: str
+    relay_url: str = "wss://relay.walletconnect.org"
+
+    def __attrs_post_init__(self) -> None:
+        written = _INTEGRITY.fullmatch(self.integrity)
+        if written is None:
+            raise ValueError("the integrity must be sha256-, sha384- or sha512- and a base64 hash")
+        found = base64.b64encode(hashlib.new(written[1], self.script).digest()).decode()
+        if found != written[2]:
+            raise ValueError(
+                f"the script has another hash than the integrity: {written[1]}-{found}"
+            )
+        if not _PROJECT_ID.fullmatch(self.project_id):
+            raise ValueError("the project id must be 1 to 64 letters and digits")
+        if not _RELAY_URL.fullmatch(self.relay_url):
+            raise ValueError("the relay must be a wss:// URL without a query")
 
 
 @attrs.frozen
@@ -34,7 +79,8 @@ class Settings:
     two environments leave a place to a third. `deployment_operators` are the names of the log-ins
     whose dashboard also shows what only the operator of the deployment can mend: parked jobs,
     notices of unknown cases, senders low on gas. `webhooks` are the rules of deliveries, and
-    `versions` the API versions that are served.
+    `versions` the API versions that are served. With `walletconnect` the checkout page offers
+    wallets by WalletConnect.
     Raises ValidationFailed for a value of the wrong kind, and ValueError for one out of range.
 
     >>> Settings("https://pay.example", max_remote_calls=8)
@@ -59,6 +105,7 @@ class Settings:
     deployment_operators: tuple[str, ...] = ()
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     versions: Versions = attrs.field(factory=Versions)
+    walletconnect: WalletConnect | None = None
 
     def __attrs_post_init__(self) -> None:
         check_fields(self)

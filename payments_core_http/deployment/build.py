@@ -40,7 +40,7 @@ from payments_core.port_loader import (
     open_screening,
 )
 from payments_core.service import PaymentsService
-from payments_core.settings import Settings
+from payments_core.settings import Settings, WalletConnect
 from payments_core.storage.capabilities import ReportsConfigProblems
 from payments_core.storage.port import Storage, StorageError
 from payments_core.storage_loader import open_storage
@@ -150,6 +150,7 @@ def build_service(
                 for prefix in webhooks.refused_prefixes
             ),
         ),
+        walletconnect=_build_walletconnect(configuration),
     )
     chains = build_chains(configuration)
     networks = build_networks(configuration)
@@ -264,6 +265,15 @@ def require_matching_chains(service: PaymentsService) -> None:
 def _count_remote_calls(threads: int) -> int:
     """Half of the threads for one kind of service and one for the others, but never all threads."""
     return max(1, min(threads // 2 + 1, threads - 1))
+
+
+def _build_walletconnect(configuration: Configuration) -> WalletConnect | None:
+    given = configuration.walletconnect
+    if given.script is None or given.integrity is None or given.project_id is None:
+        return None  # all three, as `startup_rules` has it
+    script = _open_setting("walletconnect.script", Path(given.script).read_bytes)
+    made = partial(WalletConnect, given.project_id, script, given.integrity, given.relay_url)
+    return _open_setting("walletconnect", made)
 
 
 def _build_transport(configuration: Configuration) -> Transport | None:

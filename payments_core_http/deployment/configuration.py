@@ -329,6 +329,18 @@ class ProvidersSettings:
 
 
 @attrs.frozen(kw_only=True)
+class WalletConnectSettings:
+    """WalletConnect by a script of yours: the first three are set together, or none is."""
+
+    script: Text | None = setting(
+        "The file `dist/index.umd.js` of `@walletconnect/universal-provider`.", None
+    )
+    integrity: Text | None = setting("The hash of this file, such as `sha384-…`.", None)
+    project_id: Text | None = setting("Your project's id at WalletConnect.", None)
+    relay_url: Text = setting("The relay for payers' browsers.", "wss://relay.walletconnect.org")
+
+
+@attrs.frozen(kw_only=True)
 class ManagementSettings:
     """The listener for operators: /metrics, /healthz and /readyz."""
 
@@ -399,5 +411,6 @@ class Configuration:
     chains: Mapping[ChainNumber, ChainSettings] = setting("", attrs.Factory(dict))
     networks: Mapping[ChainNumber, NetworkSettings] = setting("", attrs.Factory(dict))
     providers: ProvidersSettings = table("", ProvidersSettings)
+    walletconnect: WalletConnectSettings = table("", WalletConnectSettings)
     management: ManagementSettings = table("", ManagementSettings)
     log: LogSettings = table("", LogSettings)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import attrs
 
@@ -83,6 +84,12 @@ def _prefixes_are_wrong(one: Configuration) -> bool:
     except ValueError:
         return True
     return False
+
+
+def _lacks_part_of_walletconnect(name: str, one: Configuration) -> bool:
+    given = one.walletconnect
+    parts = (given.script, given.integrity, given.project_id)
+    return any(part is not None for part in parts) and getattr(given, name) is None
 
 
 def _signs_from_a_file(one: Configuration) -> bool:
@@ -172,6 +179,18 @@ REFUSAL_RULES = (
         _only_in_production(lambda one: not one.http.trusted_proxies),
         "is missing: give the proxy that terminates TLS (127.0.0.1 on the same machine);"
         " otherwise all clients share one rate limit",
+    ),
+    *(
+        StartupRule(
+            f"walletconnect.{name}",
+            partial(_lacks_part_of_walletconnect, name),
+            f"is missing: `script`, `integrity` and `project_id` go together{more}",
+        )
+        for name, more in (
+            ("script", ""),
+            ("integrity", "; nobody would notice another script"),
+            ("project_id", ""),
+        )
     ),
     StartupRule(
         "management.port",

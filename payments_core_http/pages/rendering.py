@@ -16,9 +16,12 @@ from payments_core_http.pages.checkout import CheckoutView, build_view
 from payments_core_http.pages.choices import make_choice_token
 from payments_core_http.pages.error_words import find_error_words
 from payments_core_http.pages.languages import LANGUAGES, Language, choose_language
+from payments_core_http.pages.pairing import Pairing, find_pairing
+from payments_core_http.pages.qr_codes import render_qr_code
 from payments_core_http.pages.sandbox_panel import PanelForm, build_panel
 from payments_core_http.pages.words import (
     NETWORK_WORDS,
+    PAIRING_WORDS,
     REACH_WORDS,
     WALLET_WORDS,
 )
@@ -62,6 +65,8 @@ class BuiltPage:
     choices: ChoiceForms
     frame_origin: str | None
     """The shop's origin that frames the page; None if the page may not be framed."""
+    pairing: Pairing | None
+    """How a wallet is paired by WalletConnect; None where the page cannot pay so."""
     etag: str
 
     @property
@@ -71,6 +76,7 @@ class BuiltPage:
 
     def render(self, mode: str) -> bytes:
         """The page's bytes."""
+        is_pairing = self.pairing is not None and self.pairing.is_asking
         return _render(
             "checkout.html",
             self.language,
@@ -81,7 +87,8 @@ class BuiltPage:
             etag=self.etag,
             network_words=NETWORK_WORDS[self.view.network_kind] if mode == "sandbox" else None,
             reach_words=REACH_WORDS.get(self.view.network_kind),
-            wallet_words=WALLET_WORDS,
+            pairing=self.pairing,
+            wallet_words={**WALLET_WORDS, **(PAIRING_WORDS if is_pairing else {})},
             lock_ms=SUBMISSION_LOCK_MS,
             return_ms=RETURN_DELAY_MS,
         )
@@ -95,10 +102,11 @@ def build_checkout(
     accept_language: str | None,
     shown: str | None = None,
     framing: str | None = None,
+    wallet: str | None = None,
 ) -> BuiltPage:
     """The page of a link, in the language that its reader chose or that the browser prefers, with
     the part of the method that is to be `shown` first. The origin `framing` may frame it if the
-    payment settings allow that origin.
+    payment settings allow that origin. `wallet` is the kind of wallet that the payer asks for.
 
     Raises NotFound, EntitlementRequired.
     """
@@ -106,22 +114,25 @@ def build_checkout(
     language = choose_language(wanted, accept_language)
     kind = service.find_network_kind(page.payment.chain_id)
     price = service.parts.shown_prices.find(mode, page.payment.asset) if page.due_atomic else None
-    view = build_view(
-        page,
-        language,
-        kind,
-        service.networks,
-        service.choose_explorer,
-        price,
-    )
+    networks, settings = service.networks, service.settings
+    view = build_view(page, language, kind, networks, service.choose_explorer, price)
+    pairing = None
+    if view.request and view.client_secret:
+        network = networks.get(page.payment.chain_id)
+        pairing = find_pairing(settings.walletconnect, kind, network, wallet)
     panel = build_panel(service, mode, code, page, language)
     token = make_choice_token(service.parts.ports.key_ring, code)
     choices = ChoiceForms(token, language.tag, shown)
     timeless = attrs.asdict(evolve(view, left_ms=None, landmark=None))
     frame_origin = framing if framing in page.allowed_origins else None
-    tag = make_etag(repr((language.tag, timeless, panel, shown, frame_origin)).encode())
+    tag = make_etag(repr((language.tag, timeless, panel, shown, frame_origin, pairing)).encode())
     version = page.payment.api_version
-    return BuiltPage(version, language, view, panel, choices, frame_origin, tag)
+    return BuiltPage(version, language, view, panel, choices, frame_origin, pairing, tag)
+
+
+def render_pairing_code(uri: str) -> bytes:
+    """A page of nothing but the code of a WalletConnect URI, which the script takes out of it."""
+    return f"<!doctype html><title>WalletConnect</title>{render_qr_code(uri)}".encode()
 
 
 def render_error_page(

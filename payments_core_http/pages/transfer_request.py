@@ -17,7 +17,7 @@ from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core_http.pages.languages import Language
 from payments_core_http.pages.qr_codes import render_qr_code
 
-_WITH_LINKS: tuple[NetworkKind, ...] = ("real", "testnet")
+PUBLIC_KINDS: tuple[NetworkKind, ...] = ("real", "testnet")
 """Where a payment request is a link and a code, and a wallet may add the network. Nothing compares
 the network that these lead to: it is the public one, whatever the sandbox has instead."""
 
@@ -89,7 +89,7 @@ def build_request(
     known = networks.get(asset.chain_id)
     to = payment.escrow_address
     assert to is not None, "nothing is due without an escrow"
-    is_public = kind in _WITH_LINKS
+    is_public = kind in PUBLIC_KINDS
     return TransferRequest(
         amount=language.format_amount(page.due_atomic, asset),
         typed_amount=format_amount(page.due_atomic, asset.decimals),

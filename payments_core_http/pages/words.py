@@ -395,6 +395,13 @@ WALLET_WORDS: Mapping[str, str] = {
 }
 """The script's messages while it pays from a wallet, and why it does not."""
 
+PAIRING_WORDS: Mapping[str, str] = {
+    "load": N_("Opening WalletConnect."),
+    "scan": N_("Scan the code with your wallet, or open it in a wallet on this device."),
+    "unloaded": N_("Nothing was sent: WalletConnect did not open. Try another way to pay."),
+}
+"""More of them, where WalletConnect can be used."""
+
 ELEMENT_WORDS: Mapping[str, str] = {
     "pay": N_("Pay"),
     "payment": N_("Payment"),

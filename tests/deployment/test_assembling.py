@@ -11,6 +11,7 @@ from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.rotated_signer import find_signer
 from payments_core.clock import HOUR, SystemClock
 from payments_core.sandbox.clock import SandboxClock
+from payments_core.settings import WalletConnect
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.loader import ConfigurationRefused
@@ -225,3 +226,33 @@ def test_half_of_the_threads_wait_for_one_kind_of_service_and_one_more_for_other
     with closing(assembling.build_storage(configuration)) as storage:
         service = assembling.build_service(configuration, storage, KEY_RING)
         assert service.settings.max_remote_calls == waiting
+
+
+class TestWalletConnect:
+    """The script is read when the service is built, so that a wrong one is no payer's surprise."""
+
+    def build(self, script: Path, integrity: str) -> WalletConnect | None:
+        one = configured(
+            SANDBOX,
+            WALLETCONNECT_SCRIPT=str(script),
+            WALLETCONNECT_INTEGRITY=integrity,
+            WALLETCONNECT_PROJECT_ID="c0ffee",
+        )
+        return assembling.build_service(one, MemoryStorage(), KEY_RING).settings.walletconnect
+
+    def test_the_file_with_this_hash_is_served(self, tmp_path: Path) -> None:
+        (tmp_path / "wc.js").write_bytes(b"")
+        built = self.build(
+            tmp_path / "wc.js", "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+        )
+        assert built is not None
+        assert (built.script, built.relay_url) == (b"", "wss://relay.walletconnect.org")
+
+    def test_another_file_and_none_are_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "wc.js").write_bytes(b"changed")
+        for script, said in (
+            ("wc.js", "walletconnect cannot be used: the script has another hash"),
+            ("none.js", "walletconnect.script points to a file that cannot be read"),
+        ):
+            with pytest.raises(ConfigurationRefused, match=said):
+                self.build(tmp_path / script, "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")

@@ -51,6 +51,15 @@ def test_fit_settings_start() -> None:
         ({"HTTP_TRUSTED_PROXIES": "2000::/8"}, "http.trusted_proxies"),
         ({"HTTP_TRUSTED_PROXIES": "34.0.0.0/8"}, "http.trusted_proxies"),
         ({"HTTP_TRUSTED_PROXIES": None}, "http.trusted_proxies"),
+        (
+            {"WALLETCONNECT_SCRIPT": "/srv/wc.js", "WALLETCONNECT_PROJECT_ID": "c0ffee"},
+            "walletconnect.integrity",
+        ),
+        (
+            {"WALLETCONNECT_SCRIPT": "/srv/wc.js", "WALLETCONNECT_INTEGRITY": "sha384-AAAA"},
+            "walletconnect.project_id",
+        ),
+        ({"WALLETCONNECT_PROJECT_ID": "c0ffee"}, "walletconnect.script"),
     ],
 )
 def test_production_refuses(changes: dict[str, str | None], path: str) -> None:

@@ -2,7 +2,7 @@
 // the wallet would sign is compared with the page and with the service before it is asked to sign.
 "use strict";
 
-(() => {
+const payer = (() => {
   const MAX_WALLETS = 8;
   const MAX_NAME_CHARACTERS = 40;
   const PROGRAM_TIMEOUT_MS = 30_000;
@@ -273,4 +273,5 @@
   document.addEventListener("DOMContentLoaded", findInjected);
   window.addEventListener("ethereum#initialized", findInjected);
   setTimeout(findInjected, INJECTION_MS);
+  return { makeWallet, wallets, pay, say, Stop, DECLINED };
 })();

@@ -14,7 +14,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.public_url import LOCAL_URL
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
-from payments_core.settings import Settings
+from payments_core.settings import Settings, WalletConnect
 from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.operators import HashCost
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
@@ -75,6 +75,15 @@ CHEAP = HashCost(passes=1, memory_bytes=8_192)
 """Tests hash passwords as cheaply as the library allows."""
 
 
+SETTINGS = Settings(
+    public_url=LOCAL_URL,
+    walletconnect=WalletConnect(
+        "c0ffee", b"", "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+    ),
+)
+"""With what has routes only where an operator has set it up; the script is empty."""
+
+
 class Refusing:
     """The partner's side, which never takes a webhook, and keeps what it was sent."""
 
@@ -101,16 +110,14 @@ class World:
         self.receiver = Refusing()
         ring = KeyRing.parse(KeyRing.generate())
         ports: dict[str, Any] = {"clock": self.clock, "transport": self.receiver}
-        service = PaymentsService(
-            self.storage, ring, settings=Settings(public_url=LOCAL_URL), **ports
-        )
+        service = PaymentsService(self.storage, ring, settings=SETTINGS, **ports)
         chains = {id: SimulatedChain(id, service.parts.ports) for id in CHAINS}
         live = PaymentsService(
             self.storage,
             ring,
             chains=chains,
             kyc=SimulatedKyc(),
-            settings=Settings(public_url=LOCAL_URL),
+            settings=SETTINGS,
             **ports,
         )
         self.service = service
@@ -326,6 +333,7 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
         "amount": "1.00", "destination": {"type": "wallet", "address": PAYEE},
     },
     "POST /v2/public/payments/{paymentId}/options": lambda w: {"providerCode": "direct"},
+    "POST /pay/{code}/pairing-code": lambda w: {"uri": f"wc:{'ab' * 32}@2?relay-protocol=irn"},
     "POST /v2/public/payments/{paymentId}/options/{optionId}/submissions": lambda w: {
         "transactionHash": "0x" + "ab" * 32, "chainId": BASE,
     },

@@ -28,6 +28,7 @@ NOT_ONCE = {
     "POST /v2/client/auth/exchange",
     "POST /v2/public/payment-links/{code}/exchange",
     "POST /pay/{code}",
+    "POST /pay/{code}/pairing-code",
     "POST /sdk/v1/generate",
     "POST /sdk/v1/get-balance",
     "POST /sdk/v1/quote",

@@ -52,6 +52,7 @@ _UNLIMITED: Mapping[str, tuple[str, ...]] = {
         "POST /v2/accounts/{accountId}/deposits/{depositId}/return",
         "POST /v2/client/me/deposit-addresses",
         "POST /pay/{code}",
+        "POST /pay/{code}/pairing-code",
         "POST /dashboard/payments/{paymentId}/refund",
         "POST /dashboard/payments/{paymentId}/reconcile",
         "POST /dashboard/payments/{paymentId}/cancel",
