@@ -64,6 +64,9 @@ _STATIC: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """By path: the type, and the files one after the other. One request less is 0.3 s on a slow
 telephone."""
 
+_COMMENTS = re.compile(rb"^ *//.*\n", re.MULTILINE)
+"""A fifth of a script that is sent. No text of the scripts has a line that begins so."""
+
 
 _FILE_HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-cache",  # cached, but revalidated: a page and its style belong together
@@ -238,7 +241,8 @@ def _make_file_route(path: str, media_type: str, names: Sequence[str]) -> Route:
     @cache
     def read_file() -> bytes:
         folder = files(__package__) / "static"
-        return b"\n".join((folder / name).read_bytes() for name in names)
+        whole = b"\n".join((folder / name).read_bytes() for name in names)
+        return _COMMENTS.sub(b"", whole) if media_type == _SCRIPT else whole
 
     def answer(service: PaymentsService, call: ApiCall[None, None]) -> Response:
         version = service.settings.versions.current

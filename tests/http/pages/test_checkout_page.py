@@ -499,3 +499,11 @@ class TestHeaders:
     def test_another_method_is_refused(self, checkout: Checkout) -> None:
         seen = checkout.api.call("PUT", f"/pay/{Page(checkout).code}", auth=None)
         assert (seen.status, seen.headers["allow"]) == (405, "GET, HEAD, OPTIONS, POST")
+
+
+@pytest.mark.parametrize("name", ["checkout", "wallet", "pairing"])
+def test_a_script_is_sent_without_the_lines_of_its_comments(checkout: Checkout, name: str) -> None:
+    seen = checkout.api.call("GET", f"/pay/assets/{name}.js", auth=None)
+    lines = seen.body.decode().splitlines()
+    assert len(lines) > 50
+    assert [line for line in lines if line.lstrip().startswith("//")] == []
