@@ -31,9 +31,14 @@ class AuditPurge:
         The entries are the environment's own, the directory's about it, and those of the directory
         that belong to no environment.
         """
-        before = self._clock.now() - self._audit_ms
-        places = ((partition, None), (DIRECTORY, partition), (DIRECTORY, None))
-        deleted = [self._delete(place, owner, before) for place, owner in places]
+        now = self._clock.now()
+        # A sandbox whose clock was moved deletes nothing of the deployment, or of its other mode.
+        everybodys_now = min(now, self._clock.real_now())
+        deleted = [
+            self._delete(partition, None, now - self._audit_ms),
+            self._delete(DIRECTORY, partition, now - self._audit_ms),
+            self._delete(DIRECTORY, None, everybodys_now - self._audit_ms),
+        ]
         return max(deleted) == BATCH
 
     def _delete(self, partition: str, environment_id: str | None, before: Instant) -> int:

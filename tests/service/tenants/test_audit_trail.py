@@ -229,6 +229,16 @@ def test_old_entries_go_and_young_ones_stay(world: World, monkeypatch: pytest.Mo
     assert world.service.parts.audit_trail.list_deployment().records == ()
 
 
+def test_a_sandbox_s_clock_deletes_nothing_of_the_deployment(memory_world: World) -> None:
+    world = memory_world
+    write_entry(world, DIRECTORY, "theirs", None)
+    write_entry(world, DIRECTORY, "own", world.environment_id)
+    world.clock.advance_to(world.clock.now() + 32 * DAY)
+    AuditPurge(world.service.parts.ports, 30 * DAY).run(world.environment_id)
+    assert names(trail(world)) == []
+    assert names(world.service.parts.audit_trail.list_deployment().records) == ["theirs"]
+
+
 def test_rows_of_the_actions_before_become_entries() -> None:
     convert = AuditEntry.collection.takes_over["webhook_console_actions"]
     row = {"id": "webhook_action_1", "schema": 2, "version": 1, "created_at_ms": 7}
