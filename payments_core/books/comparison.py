@@ -6,7 +6,7 @@ as it is now. What differs is read once more before it is named: the service goe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from payments_core.banks.incoming import FundingBank
@@ -19,15 +19,13 @@ from payments_core.books.period import Period
 from payments_core.books.tally import Tally
 from payments_core.chains.port import Chain
 from payments_core.clock import Clock
+from payments_core.storage.maintenance import Progress
 from payments_core.storage.port import Storage
 
 PAGE = 100
 """How many resources are compared at a time: one snapshot, and few requests to each chain."""
 
 ENTRIES_PAGE = 500
-
-Progress = Callable[[str, int], None]
-"""Called with what is being compared, and how many of it were."""
 
 
 class BookComparison:

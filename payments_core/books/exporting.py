@@ -6,17 +6,15 @@ the file is written, so the service answers as usual meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, timedelta
 
 from payments_core.books.balances import Balances
 from payments_core.books.closed_days import find_closed_before
 from payments_core.books.movements import Movement, iter_movements
 from payments_core.books.period import EPOCH, Period
+from payments_core.storage.maintenance import Progress
 from payments_core.storage.port import Storage
-
-Progress = Callable[[str, int], None]
-"""Called with what is being read, and how much of it was."""
 
 _EVERY = 1_000
 

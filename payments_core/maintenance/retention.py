@@ -35,7 +35,7 @@ from payments_core.payments.record import Payment
 from payments_core.quotes.record import Quote
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.jobs import Job
-from payments_core.storage.maintenance import scan_all
+from payments_core.storage.maintenance import Progress, scan_all
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
 from payments_core.storage.records import R, Record, Value
 from payments_core.tenants.record import ClientSession, Environment, SessionExchange
@@ -68,9 +68,6 @@ MIN_SESSIONS_MS = 2 * DAY
 
 MIN_CHALLENGES_MS = 1 * DAY
 """A challenge lasts for minutes; late answers then get a specific error."""
-
-Progress = Callable[[str, int], None]
-"""Called with a collection and the number of deleted records."""
 
 
 @attrs.frozen

@@ -118,7 +118,7 @@ def require_maintenance_access(storage: Storage) -> MaintenanceAccess:
 
 
 Progress = Callable[[str, int], None]
-"""Called with the collection being scanned, and the number of records so far."""
+"""Called with what is being read or deleted, such as a collection, and how many of it were."""
 
 
 def scan_all(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 import click
@@ -33,12 +33,8 @@ def with_period(command: Callable[..., Any]) -> Callable[..., Any]:
 def read_period(service: PaymentsService, first: datetime, end: datetime) -> Period:
     """The closed period of the options. Raises ClickException."""
     try:
-        return require_closed(_to_date(first), _to_date(end), service.parts.ports.clock.now())
+        return require_closed(first.date(), end.date(), service.parts.ports.clock.now())
     except ValidationFailed as failure:
         [fault] = failure.fields
         message = fault.message.replace("`from`", "--from")
         raise click.ClickException(f"--{fault.path} {message}.") from failure
-
-
-def _to_date(moment: datetime) -> date:
-    return moment.date()

@@ -13,12 +13,14 @@ from typing import BinaryIO
 
 import click
 
-from payments_core.books.exporting import Progress, add_up_opening, read_movements
+from payments_core.books.exporting import add_up_opening, read_movements
 from payments_core.books.exports.beancount import iter_beancount
 from payments_core.books.exports.database import write_database
 from payments_core.books.exports.postings import iter_postings_csv
+from payments_core.books.exports.whole_file import write_whole
 from payments_core.books.period import Period
 from payments_core.service import PaymentsService
+from payments_core.storage.maintenance import Progress
 from payments_core_http.cli.admin.service_command import (
     environment_argument,
     find_environment,
@@ -129,13 +131,8 @@ def _write_text(pieces: Iterator[bytes], output: Path | None) -> None:
     if output is None:
         _write_all(pieces, sys.stdout.buffer)
         return
-    unfinished = output.with_name(f".{output.name}.unfinished")
-    try:
-        with unfinished.open("wb") as file:
-            _write_all(pieces, file)
-        unfinished.replace(output)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with write_whole(output) as unfinished, unfinished.open("wb") as file:
+        _write_all(pieces, file)
 
 
 def _describe(output: Path, as_json: bool) -> None:

@@ -8,7 +8,6 @@ texts.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from payments_core.books.balances import Balances
+from payments_core.books.exports.whole_file import write_whole
 from payments_core.books.movements import Movement
 from payments_core.books.period import Period
 from payments_core.clock import format_iso
@@ -124,28 +124,20 @@ def write_database(
     """Write the file. Until it is complete it has another name, and what was there stays."""
     import sqlite_utils  # a third of a second, spent only when a file is made
 
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    unfinished.unlink(missing_ok=True)
-    try:
-        with closing(sqlite3.connect(unfinished)) as connection:
-            # An unfinished file is thrown away, so it needs neither a journal nor a sync.
-            connection.execute("PRAGMA journal_mode = OFF")
-            connection.execute("PRAGMA synchronous = OFF")
-            database = sqlite_utils.Database(connection, execute_plugins=False)
-            for name, columns, key, foreign_keys in _TABLES:
-                database.table(name).create(dict(columns), pk=key, foreign_keys=foreign_keys)
-            _fill(database, environment_id, period, opening, movements)
-            _add_up_accounts(database)
-            for name, sql in _VIEWS.items():
-                database.create_view(name, sql)
-            database.table("payments").enable_fts(["reference", "description"])
-            for column in ("payment_id", "bank_transfer_id", "day"):
-                database.table("entries").create_index([column])
-        with unfinished.open("rb") as written:
-            os.fsync(written.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with write_whole(path) as unfinished, closing(sqlite3.connect(unfinished)) as connection:
+        # An unfinished file is thrown away, so it needs neither a journal nor a sync.
+        connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute("PRAGMA synchronous = OFF")
+        database = sqlite_utils.Database(connection, execute_plugins=False)
+        for name, columns, key, foreign_keys in _TABLES:
+            database.table(name).create(dict(columns), pk=key, foreign_keys=foreign_keys)
+        _fill(database, environment_id, period, opening, movements)
+        _add_up_accounts(database)
+        for name, sql in _VIEWS.items():
+            database.create_view(name, sql)
+        database.table("payments").enable_fts(["reference", "description"])
+        for column in ("payment_id", "bank_transfer_id", "day"):
+            database.table("entries").create_index([column])
 
 
 def _fill(
