@@ -187,10 +187,10 @@ def service_with_endpoint(url: str | None) -> Iterator[tuple[pipeline.Bench, Sim
         for chain in bench.service.chains.values():  # its scans pass what is not final yet
             chain.max_scan_interval_ms = STEP_S * SECOND
         try:
-            hook = {"url": f"https://{NAME}:{receiver.port}/hook"}
+            url = f"https://{NAME}:{receiver.port}/hook"
             environment_id = bench.app.environments["sandbox"]
             authority = bench.service.tenants.system_authority(environment_id)
-            bench.service.acting_as(authority).webhooks.create(**hook)
+            bench.service.acting_as(authority).webhooks.create(url=url)
             yield bench, storage
         finally:
             bench.close()

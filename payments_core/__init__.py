@@ -192,6 +192,7 @@ if TYPE_CHECKING:
     from payments_core.webhooks.dispatch.replay import Recovery
     from payments_core.webhooks.endpoint_fields import EndpointChanges
     from payments_core.webhooks.feed import FeedPage
+    from payments_core.webhooks.filters import EventFilter
     from payments_core.webhooks.record import Delivery, Endpoint, FailedAttempt, OlderSecret
     from payments_core.webhooks.settings import WebhookSettings
 
@@ -207,8 +208,8 @@ __all__ = [
     "ToPaymentAddress", "ToWallet", "ToBankAccount", "NewPublicPayment", "NewRefund", "NewMandate",
     "NewQuote",
     "PolicyTerms", "AllowedDestination", "PaymentTerms", "AllowedWallet", "Branding",
-    "EndpointChanges", "Authority", "Requirement", "IdempotentRequest", "Response", "Page",
-    "Where",
+    "EndpointChanges", "EventFilter", "Authority", "Requirement", "IdempotentRequest", "Response",
+    "Page", "Where",
     # Results of operations
     "AccountDetails", "Account", "AddressBalance", "AddressHoldings", "ValuedBalance",
     "Wallet", "WalletChallenge",
@@ -345,6 +346,7 @@ _MODULES = {
     "payments_core.webhooks.destinations": "RefusedPrefix",
     "payments_core.webhooks.endpoint_fields": "EndpointChanges",
     "payments_core.webhooks.feed": "FeedPage",
+    "payments_core.webhooks.filters": "EventFilter",
     "payments_core.webhooks.record": "Delivery Endpoint FailedAttempt OlderSecret",
     "payments_core.webhooks.dispatch.replay": "Recovery",
     "payments_core.webhooks.settings": "WebhookSettings",

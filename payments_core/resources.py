@@ -45,6 +45,7 @@ from payments_core.validation.arguments import check_arguments
 from payments_core.webhooks import feed
 from payments_core.webhooks import operations as webhooks
 from payments_core.webhooks.dispatch import replay
+from payments_core.webhooks.filters import EventFilters
 from payments_core.webhooks.handler_endpoints import HandlerEndpoints, HandlerName
 from payments_core.webhooks.handlers import Handle
 from payments_core.webhooks.operations import SubscribedEvents
@@ -598,10 +599,15 @@ class Resources(Resource):
 
     @check_arguments
     def on_event(
-        self, name: HandlerName, handle: Handle, *, subscribed_events: SubscribedEvents = ()
+        self,
+        name: HandlerName,
+        handle: Handle,
+        *,
+        subscribed_events: SubscribedEvents = (),
+        filters: EventFilters = (),
     ) -> Endpoint:
-        """Call a function with the environment's events: all events, unless some are named. The
-        workers of this process call it.
+        """Call a function with the environment's events: all events, unless some are named, and of
+        those the ones that satisfy all filters. The workers of this process call it.
 
         It is a webhook endpoint whose attempts call `handle` with a `ReceivedEvent`: events come at
         least once and in any order, so keep their `id`. If `handle` raises, or does not return
@@ -614,5 +620,5 @@ class Resources(Resource):
         parts = self._parts
         endpoints = HandlerEndpoints(parts.ports, parts.webhooks, parts.event_handlers)
         return endpoints.register(
-            self._authority, name, handle, subscribed_events=subscribed_events
+            self._authority, name, handle, subscribed_events=subscribed_events, filters=filters
         )

@@ -9,12 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from payments_core.webhooks.receiver import (
-        ReceivedEvent,
-        WebhookRefused,
-        process_once,
-        verify,
-    )
+    from payments_core.webhooks.received import ReceivedEvent
+    from payments_core.webhooks.receiver import WebhookRefused, process_once, verify
 
 __all__ = ["ReceivedEvent", "WebhookRefused", "process_once", "verify"]
 

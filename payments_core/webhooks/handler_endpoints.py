@@ -13,6 +13,7 @@ from payments_core.errors import ValidationFailed, WebhookUrlInUse
 from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.endpoint_fields import EndpointChanges
+from payments_core.webhooks.filters import EventFilters
 from payments_core.webhooks.handlers import EventHandlers, Handle, handler_url
 from payments_core.webhooks.operations import SubscribedEvents, WebhookEndpoints
 from payments_core.webhooks.record import Endpoint
@@ -41,23 +42,25 @@ class HandlerEndpoints:
         handle: Handle,
         *,
         subscribed_events: SubscribedEvents = (),
+        filters: EventFilters = (),
     ) -> Endpoint:
         """Register the function for the environment's events; see `PaymentsService.on_event`."""
         if not callable(handle):
             raise ValidationFailed.at("handle", "must be a function")
         url, wanted = handler_url(name), tuple(dict.fromkeys(subscribed_events))
+        filters = tuple(dict.fromkeys(filters))
         # Register the function first: an immediate event finds it.
         self._handlers.register(authority.partition, url, handle)
         endpoint = self._find(authority, url)
         if endpoint is None:
             with suppress(WebhookUrlInUse):  # another process creates it too
-                return self._endpoints.create_for_handler(authority, url, wanted)
+                return self._endpoints.create_for_handler(authority, url, wanted, filters)
             endpoint = self._find(authority, url)
             if endpoint is None:
                 raise WebhookUrlInUse()
-        if endpoint.subscribed_events == wanted:
+        if (endpoint.subscribed_events, endpoint.filters) == (wanted, filters):
             return endpoint
-        changes = EndpointChanges(subscribed_events=wanted)
+        changes = EndpointChanges(subscribed_events=wanted, filters=filters)
         return self._endpoints.update(authority, endpoint.id, changes)
 
     def _find(self, authority: Authority, url: str) -> Endpoint | None:

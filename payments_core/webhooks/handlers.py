@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from payments_core.plain_calls import require_plain_function, require_plain_result
-from payments_core.webhooks.receiver import ReceivedEvent, read_event
+from payments_core.webhooks.received import ReceivedEvent, read_event
 
 Handle = Callable[[ReceivedEvent], object]
 """Receives an event, perhaps more than once; if it raises, the event comes again."""

@@ -58,7 +58,10 @@ ENDPOINT = StateMachine(
             why="Archiving is permanent; pending deliveries are abandoned.",
         ),
         *transitions_from(
-            _USABLE, "edit", None, why="The description or the subscriptions change."
+            _USABLE,
+            "edit",
+            None,
+            why="The description, the subscriptions, the filters or the format change.",
         ),
         *transitions_from(
             _USABLE,
@@ -169,6 +172,10 @@ def decide_update(
         changed = evolve(changed, description=changes.description)
     if changes.subscribed_events is not UNSET:
         changed = evolve(changed, subscribed_events=changes.subscribed_events)
+    if changes.filters is not UNSET:
+        changed = evolve(changed, filters=changes.filters)
+    if changes.body_format is not UNSET:
+        changed = evolve(changed, body_format=changes.body_format)
     if changes.status is not UNSET:
         row = ENDPOINT.step(endpoint.status, STATUS_TRIGGERS[changes.status])
         changed = evolve(changed, status=cast(EndpointStatus, row.target), disabled_reason=None)
@@ -252,6 +259,7 @@ def new_delivery(event: Event, endpoint: Endpoint, body: str, *, now: Instant) -
         account_id=event.account_id,
         external_user_id=event.external_user_id,
         request_body=body,
+        body_format=endpoint.body_format,
         created_at_ms=now,
         updated_at_ms=now,
     )

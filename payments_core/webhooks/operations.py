@@ -43,6 +43,8 @@ from payments_core.webhooks.destinations import (
 )
 from payments_core.webhooks.dispatch.attempt import seal_secret
 from payments_core.webhooks.endpoint_fields import EndpointChanges, EndpointDescription
+from payments_core.webhooks.envelopes import BodyFormat
+from payments_core.webhooks.filters import EventFilter, EventFilters, check_filters
 from payments_core.webhooks.health import EndpointHealth, load_health
 from payments_core.webhooks.lifecycle import (
     decide_create,
@@ -82,6 +84,7 @@ class WebhookEndpoints:
         self._storage = ports.storage
         self._clock = ports.clock
         self._key_ring = ports.key_ring
+        self._versions = ports.versions
         self._resolver = BoundedResolver(resolver, MAX_RESOLVING_REQUESTS, calls)
         self._settings = settings
         self._entropy = ports.entropy
@@ -94,6 +97,8 @@ class WebhookEndpoints:
         url: WebhookUrl,
         description: EndpointDescription | None = None,
         subscribed_events: SubscribedEvents = (),
+        filters: EventFilters = (),
+        body_format: BodyFormat = "envelope",
         idempotency_key: IdempotencyKey = None,
     ) -> tuple[Endpoint, str]:
         """A new active endpoint, and its signing secret, which is shown this once.
@@ -104,6 +109,7 @@ class WebhookEndpoints:
         """
         # before the name is resolved, which may give another result now
         self._committer.replay(authority, idempotency_key)
+        filters = check_filters(filters, self._versions, authority.api_version)
         destination = parse_url(url, local_allowed=self._settings.local_allowed)
         self._require_room(authority)
         self._require_allowed(destination, authority.environment.id)
@@ -113,18 +119,27 @@ class WebhookEndpoints:
             url_digest(destination.normalized_url),
             description=description,
             subscribed_events=subscribed_events,
+            filters=filters,
+            body_format=body_format,
             idempotency_key=idempotency_key,
         )
 
     def create_for_handler(
-        self, authority: Authority, url: str, subscribed_events: Sequence[EventName]
+        self,
+        authority: Authority,
+        url: str,
+        subscribed_events: Sequence[EventName],
+        filters: Sequence[EventFilter],
     ) -> Endpoint:
         """A new active endpoint of a handler in this process; its URL leads nowhere outside.
 
-        Raises WebhookUrlInUse, and WebhookLimitReached as `create` does.
+        Raises ValidationFailed, WebhookUrlInUse, and WebhookLimitReached as `create` does.
         """
+        checked = check_filters(filters, self._versions, authority.api_version)
         self._require_room(authority)
-        return self._insert(authority, url, url_digest(url), subscribed_events=subscribed_events)[0]
+        return self._insert(
+            authority, url, url_digest(url), subscribed_events=subscribed_events, filters=checked
+        )[0]
 
     def _insert(
         self,
@@ -134,6 +149,8 @@ class WebhookEndpoints:
         *,
         description: str | None = None,
         subscribed_events: Sequence[EventName],
+        filters: tuple[EventFilter, ...] = (),
+        body_format: BodyFormat = "envelope",
         idempotency_key: IdempotencyKey = None,
     ) -> tuple[Endpoint, str]:
         secret = new_secret(self._entropy)
@@ -146,6 +163,8 @@ class WebhookEndpoints:
                 url_digest=digest,
                 description=description,
                 subscribed_events=_each_once(subscribed_events),
+                filters=filters,
+                body_format=body_format,
                 sealed_secret=seal_secret(self._key_ring, id, secret),
                 created_at_ms=now,
                 updated_at_ms=now,
@@ -188,13 +207,16 @@ class WebhookEndpoints:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> Endpoint:
-        """Change description, subscriptions or status.
+        """Change description, subscriptions, filters, format or status.
 
         Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, WebhookUrlInUse,
         and WebhookLimitReached if it would be one active endpoint too many.
         """
         if changes.subscribed_events is not UNSET:
             changes = evolve(changes, subscribed_events=_each_once(changes.subscribed_events))
+        if changes.filters is not UNSET:
+            checked = check_filters(changes.filters, self._versions, authority.api_version)
+            changes = evolve(changes, filters=checked)
         if changes.status == "active" and self.get(authority, endpoint_id).status != "active":
             self._committer.replay(authority, idempotency_key)  # it may meanwhile be full
             self._require_room(authority)

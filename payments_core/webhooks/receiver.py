@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from binascii import b2a_base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from hmac import compare_digest
 from typing import Any, ClassVar, Literal, Protocol
@@ -19,6 +19,7 @@ from payments_core.clock import unix_s
 from payments_core.json_depth import exceeds_depth
 from payments_core.plain_calls import require_plain_function, require_plain_result
 from payments_core.webhooks import signing
+from payments_core.webhooks.received import ReceivedEvent, read_event
 
 TOLERANCE_S = 300
 MAX_HEADER_CHARACTERS = 4_096
@@ -57,35 +58,6 @@ class HasItems(Protocol):
 
 
 Headers = HasItems | Iterable[tuple[str | bytes, Any]]
-
-
-class ReceivedEvent(msgspec.Struct, frozen=True, rename="camel"):
-    """A verified event. It is a prompt to read the resource: it may repeat, and come late.
-
-    >>> event = read_event(
-    ...     b'{"id": "evt_1", "name": "payment.succeeded", "apiVersion": "2026-09-09",'
-    ...     b' "createdAt": "2026-12-01T10:00:00.000Z", "payload": {"paymentId": "payment_1"}}'
-    ... )
-    >>> event.name, event.payload["paymentId"]
-    ('payment.succeeded', 'payment_1')
-    """
-
-    id: str
-    name: str
-    api_version: str
-    created_at: str
-    payload: Mapping[str, Any]
-
-
-_decode_event = msgspec.json.Decoder(ReceivedEvent).decode
-
-
-def read_event(body: bytes) -> ReceivedEvent:
-    """The event of a body that is known to be ours: `verify` is for deliveries from outside.
-
-    Raises msgspec.DecodeError.
-    """
-    return _decode_event(body)
 
 
 class WebhookRefused(Exception):
@@ -192,7 +164,7 @@ def verify(
     if exceeds_depth(raw_body, _MAX_DEPTH):
         raise BodyNotEvent("the body is not an event: it is nested too deeply")
     try:
-        return _decode_event(raw_body)
+        return read_event(raw_body)
     except msgspec.ValidationError as error:
         raise BodyNotEvent(f"the body is not an event: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -14,6 +14,8 @@ from payments_core.brief_repr import brief_repr
 from payments_core.clock import Instant
 from payments_core.field_views import FieldView, instant_view, optional_instant_view
 from payments_core.storage.records import Attention, Collection, Index, Record, Unique
+from payments_core.webhooks.envelopes import BodyFormat
+from payments_core.webhooks.filters import EventFilter
 
 EndpointStatus = Literal["active", "disabled", "archived"]
 DeliveryStatus = Literal["pending", "failed", "delivered", "abandoned"]
@@ -52,7 +54,8 @@ class Endpoint(Record):
     """A partner's address for webhooks.
 
     `url_digest` represents the normalised URL, which may be too long for an index. No events in
-    `subscribed_events` means every event. `revision` rises when the endpoint stops needing
+    `subscribed_events` means every event; of those, it gets the ones that satisfy all `filters`, in
+    bodies of `body_format`. `revision` rises when the endpoint stops needing
     some, so that earlier deliveries can be distinguished from later requests; and
     `closed_revision` is its value when the endpoint last closed. The secret
     is sealed to the id. `older_secrets` sign beside it until their ends, newest first.
@@ -73,13 +76,15 @@ class Endpoint(Record):
             Index("by_attention", key=("attention",), order=("created_at",)),
         ),
         uniques=(Unique(ACTIVE_URL, ("active_url",)),),
-        schema=4,
+        schema=5,
     )
 
     url: str
     url_digest: str
     description: str | None = None
     subscribed_events: tuple[str, ...] = ()
+    filters: tuple[EventFilter, ...] = ()
+    body_format: BodyFormat = "envelope"
     status: EndpointStatus = "active"
     sealed_secret: str = attrs.field(repr=False)
     older_secrets: tuple[OlderSecret, ...] = ()
@@ -147,7 +152,7 @@ class Delivery(Record):
             Index("by_status", key=("endpoint_id", "status"), order=("created_at",)),
         ),
         uniques=(Unique("event_endpoint", ("event_id", "endpoint_id"), is_fixed=True),),
-        schema=3,
+        schema=4,
     )
 
     endpoint_id: str
@@ -161,6 +166,7 @@ class Delivery(Record):
     attempts: int = 0
     response_status: int | None = None
     request_body: str
+    body_format: BodyFormat = "envelope"
     response_body: str | None = None
     failure: str | None = None
     failed_attempts: tuple[FailedAttempt, ...] = ()

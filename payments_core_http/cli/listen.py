@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from payments_core.clock import SystemClock, format_iso
+from payments_core.webhooks.filters import parse_rule
 from payments_core_http.cli.event_names import suggest_event_names
 from payments_core_http.cli.forwarding import (
     DeliveryReport,
@@ -49,6 +50,13 @@ def _parse_target(
 )
 @click.option("--events", help="Only these events, separated by commas; default: all events.")
 @click.option(
+    "--filter",
+    "rules",
+    metavar="RULE",
+    multiple=True,
+    help="Only events that satisfy this rule, such as 'payload.chainId = 8453'; may be repeated.",
+)
+@click.option(
     "--name",
     default="default",
     show_default=True,
@@ -58,6 +66,7 @@ def _parse_target(
 def command(
     forward_to: ForwardTarget | None,
     events: str | None,
+    rules: tuple[str, ...],
     name: str,
     url: str | None,
     data: Path,
@@ -88,7 +97,15 @@ def command(
             _hold_lock(data, name),
             ForwardingServer(forward_to, _make_reporter(as_json), interrupts) as listener,
         ):
-            _listen(sandbox, listener, f"payments listen: {name}", subscribed, as_json, interrupts)
+            _listen(
+                sandbox,
+                listener,
+                f"payments listen: {name}",
+                subscribed,
+                [parse_rule(rule) for rule in rules],
+                as_json,
+                interrupts,
+            )
     except KeyboardInterrupt:
         return
     forget_gone_reader()
@@ -99,12 +116,18 @@ def _listen(
     listener: ForwardingServer,
     description: str,
     events: list[str],
+    rules: list[dict[str, Any]],
     as_json: bool,
     interrupts: Interrupts,
 ) -> None:
     """Register, serve until a signal comes, and archive."""
     _archive_left_over(sandbox, description)
-    body = {"url": listener.url, "description": description, "subscribedEvents": events}
+    body = {
+        "url": listener.url,
+        "description": description,
+        "subscribedEvents": events,
+        "filters": rules,
+    }
     path = f"/v2/console/apps/{sandbox.app_id}/environments/{sandbox.environment_id}/webhooks"
     try:
         made = sandbox.call("POST", path, body, advice=suggest_event_names(events))
@@ -142,6 +165,7 @@ def _announce(sandbox: SandboxClient, listener: ForwardingServer, made: Any, as_
             "url": listener.url,
             "signingSecret": made["signingSecret"],
             "subscribedEvents": endpoint["subscribedEvents"],
+            "filters": endpoint["filters"],
             "forwardTo": None if target is None else target.url,
         }
         click.echo(json.dumps(facts, ensure_ascii=False))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from payments_core.extras import naming_extra as _naming_extra
 
 with _naming_extra("payments_core_http.client"):
-    from payments_core.webhooks.receiver import ReceivedEvent, WebhookRefused
+    from payments_core.webhooks.received import ReceivedEvent
+    from payments_core.webhooks.receiver import WebhookRefused
     from payments_core.webhooks.receiver import verify as verify_webhook
     from payments_core_http.client.async_clients import (
         AsyncAccountClient,

@@ -184,6 +184,23 @@ banks carry it.
     """The message of a wire. In letters A to Z, digits, spaces and / - ? : ( ) . , ' +."""
 
 
+class EventFilterInput(Body, frozen=True, kw_only=True):
+    """A rule over a field of an event: `in` takes `values`, `exists` and `absent` nothing,
+    and the other operators a `value`. An absent field, or null, satisfies `absent` alone.
+    """
+
+    field: str
+    """The path of a field of the event: `name`, `createdAt`, `payload.` with the name of a
+field of the catalog, or `payload.metadata.` with a key of your own.
+"""
+    op: Literal["=", "!=", ">", ">=", "<", "<=", "in", "exists", "absent"]
+    """How the field is compared; sizes are for numbers, amounts and times."""
+    value: str | UnsetType | None = UNSET
+    """What it is compared with; amounts are in the smallest unit."""
+    values: Sequence[str] | UnsetType | None = UNSET
+    """The values of `in`."""
+
+
 class SettlementPayload(Body, frozen=True, kw_only=True):
     """The message that was signed; `deadline` is in Unix seconds."""
 

@@ -15,6 +15,7 @@ from payments_core_http.client.bodies import (
     AllowedAccountInput,
     BankDestination,
     BrandingInput,
+    EventFilterInput,
     OnrampDestinationInput,
     OwnAccountInput,
     OwnersCall,
@@ -1591,6 +1592,8 @@ def webhooks_create(
     url: str,
     description: str | UnsetType | None = UNSET,
     subscribed_events: Sequence[str] | UnsetType = UNSET,
+    filters: Sequence[EventFilterInput] | UnsetType = UNSET,
+    body_format: Literal["envelope", "cloudevents"] | UnsetType = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[EndpointWithSecret]:
     """Register a webhook endpoint; returns its signing secret. Needs `v2:webhooks`,
@@ -1600,6 +1603,9 @@ def webhooks_create(
     `url`: Where deliveries are sent.
     `description`: Your own text about it.
     `subscribed_events`: The names of the events to send; an empty list means every event.
+    `filters`: Rules that an event must satisfy, all of them, to be sent; at most 10.
+    `body_format`: The form of the bodies: the service's own envelope, or CloudEvents 1.0 in the
+      structured mode.
     """
     return Call(
         operation="createWebhook",
@@ -1608,7 +1614,15 @@ def webhooks_create(
         response=EndpointWithSecret,
         credential="app_secret",
         path_arguments={"appId": app_id, "environmentId": environment_id},
-        body=given({"url": url, "description": description, "subscribedEvents": subscribed_events}),
+        body=given(
+            {
+                "url": url,
+                "description": description,
+                "subscribedEvents": subscribed_events,
+                "filters": filters,
+                "bodyFormat": body_format,
+            }
+        ),
         takes_key=True,
         idempotency_key=idempotency_key,
     )
@@ -1648,6 +1662,8 @@ def webhooks_change(
     *,
     description: str | UnsetType | None = UNSET,
     subscribed_events: Sequence[str] | UnsetType = UNSET,
+    filters: Sequence[EventFilterInput] | UnsetType = UNSET,
+    body_format: Literal["envelope", "cloudevents"] | UnsetType = UNSET,
     status: Literal["active", "disabled", "archived"] | UnsetType = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[OneEndpoint]:
@@ -1656,6 +1672,9 @@ def webhooks_change(
 
     `description`: Your own text about it; null clears it.
     `subscribed_events`: The names of the events to send; an empty list means every event.
+    `filters`: Rules that an event must satisfy, all of them, to be sent; at most 10.
+    `body_format`: The form of the bodies: the service's own envelope, or CloudEvents 1.0 in the
+      structured mode.
     `status`: The new state.
     """
     return Call(
@@ -1666,7 +1685,13 @@ def webhooks_change(
         credential="app_secret",
         path_arguments={"webhookId": webhook_id},
         body=given(
-            {"description": description, "subscribedEvents": subscribed_events, "status": status}
+            {
+                "description": description,
+                "subscribedEvents": subscribed_events,
+                "filters": filters,
+                "bodyFormat": body_format,
+                "status": status,
+            }
         ),
         takes_key=True,
         idempotency_key=idempotency_key,

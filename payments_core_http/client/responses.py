@@ -1955,6 +1955,19 @@ class FlaggedSession(Response, frozen=True, kw_only=True):
     """The id of this request; quote it when you ask for support."""
 
 
+class EventFilter(Response, frozen=True, kw_only=True):
+    """A rule that an event must satisfy to be sent."""
+
+    field: str
+    """The path of a field of the event."""
+    op: Known[Literal["=", "!=", ">", ">=", "<", "<=", "in", "exists", "absent"]]
+    """How the field is compared."""
+    value: str | None
+    """What it is compared with; null where the operator takes no value."""
+    values: list[str]
+    """The values of `in`."""
+
+
 class Endpoint(Response, frozen=True, kw_only=True):
     """A webhook endpoint; its secret is shown only at creation and rotation."""
 
@@ -1970,6 +1983,12 @@ class Endpoint(Response, frozen=True, kw_only=True):
     """Your own text about it; null without one."""
     subscribed_events: list[str]
     """The names of the events to send; an empty list means every event."""
+    filters: list[EventFilter]
+    """Rules that an event must satisfy, all of them, to be sent; at most 10."""
+    body_format: Known[Literal["envelope", "cloudevents"]]
+    """The form of the bodies: the service's own envelope, or CloudEvents 1.0 in the
+structured mode.
+"""
     status: Known[Literal["active", "disabled", "archived"]]
     """Its state."""
     created_at: datetime

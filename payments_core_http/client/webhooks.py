@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from payments_core.webhooks.receiver import ReceivedEvent
+from payments_core.webhooks.received import ReceivedEvent
 from payments_core_http.client.events import BY_NAME, Event, UnknownEvent
 
 

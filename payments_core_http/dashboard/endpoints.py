@@ -29,6 +29,19 @@ _EVENTS = Field(
     hint="With no event chosen, the endpoint receives every event, also those of later releases.",
     choices={one.name: one.name for one in CATALOGUE},
 )
+_FILTERS = Field(
+    "filters",
+    "Filters",
+    "rules",
+    hint="A rule in each line, such as payload.amountAtomic >= 100000000, with amounts in the"
+    " smallest unit. Only events that satisfy all rules are sent.",
+)
+_FORMAT = Field(
+    "bodyFormat",
+    "Format",
+    "choice",
+    choices={"envelope": "The service's own envelope", "cloudevents": "CloudEvents 1.0"},
+)
 
 _NEW = Form(
     path=f"{_HOME}/new",
@@ -42,6 +55,8 @@ _NEW = Form(
         Field("url", "URL", hint="A public https address.", is_required=True, maximum=2_048),
         _DESCRIPTION,
         _EVENTS,
+        _FILTERS,
+        _FORMAT,
     ),
 )
 
@@ -93,7 +108,7 @@ def create(service: PaymentsService, call: PageCall) -> Response:
 
 
 def show_change(service: PaymentsService, call: PageCall) -> Response:
-    """The form of an endpoint's description and subscriptions."""
+    """The form of what can be changed of an endpoint."""
     endpoint = call.resources.webhooks.read(call.path["webhookId"])
     form = _build_change(endpoint.id)
     view = views.endpoint(endpoint, call.authority.environment)
@@ -106,7 +121,9 @@ def change(service: PaymentsService, call: PageCall) -> Response:
     form = _build_change(endpoint_id)
 
     def read() -> bodies.ChangeWebhook:
-        return form.read(call.body, bodies.ChangeWebhook, description=None, subscribedEvents=[])
+        return form.read(
+            call.body, bodies.ChangeWebhook, description=None, subscribedEvents=[], filters=[]
+        )
 
     return form.submit_to(
         call,
@@ -153,5 +170,5 @@ def _build_change(endpoint_id: str) -> Form:
         submit="Change the endpoint",
         back=f"{_HOME}/{endpoint_id}",
         back_title="Endpoint",
-        fields=(_DESCRIPTION, _EVENTS),
+        fields=(_DESCRIPTION, _EVENTS, _FILTERS, _FORMAT),
     )

@@ -31,6 +31,7 @@ from payments_core.errors import (
     WebhookUrlNotAllowed,
 )
 from payments_core.validation.readers import JSON
+from payments_core.webhooks.filters import EventFilter, parse_rule, write_rule
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.rendering import render_page, run_form
 from payments_core_http.errors import status_of
@@ -39,7 +40,7 @@ from payments_core_http.wire.names import name_failure
 T = TypeVar("T")
 Kind = Literal[
     "text", "number", "switch", "choice", "chosen_number", "several", "numbers", "lines", "pairs",
-    "payee", "hidden",
+    "rules", "payee", "hidden",
 ]  # fmt: skip
 
 _CHOSEN = "on"
@@ -73,7 +74,8 @@ class Field:
 
     `choices` are values with their words, of which `several` and `numbers` take any number, each
     by a box of its own; none means that the document lacks the field, unless it is required.
-    `lines` has an item in each line, and `pairs` an item of the two `keys`, separated by a space. A
+    `lines` has an item in each line, `pairs` an item of the two `keys`, separated by a space, and
+    `rules` a filter of events. A
     `payee` has a list of the ways to name it. `first` begins a part of the form with that heading.
     """
 
@@ -271,6 +273,10 @@ def _read_pairs(field: Field, given: Mapping[str, str]) -> list[dict[str, Any]] 
     ] or None
 
 
+def _read_rules(field: Field, given: Mapping[str, str]) -> list[dict[str, Any]] | None:
+    return [parse_rule(line) for line in _read_lines(field, given) or ()] or None
+
+
 _READ: Mapping[Kind, Callable[[Field, Mapping[str, str]], Any]] = {
     "text": _read_text,
     "choice": _read_text,
@@ -283,6 +289,7 @@ _READ: Mapping[Kind, Callable[[Field, Mapping[str, str]], Any]] = {
     "numbers": _read_numbers,
     "lines": _read_lines,
     "pairs": _read_pairs,
+    "rules": _read_rules,
 }
 """A field's value in the document; None for one that the document lacks."""
 
@@ -308,6 +315,9 @@ _WRITE: Mapping[Kind, Callable[[Field, Any], dict[str, str]]] = {
     "lines": lambda field, value: {field.name: "\n".join(value)},
     "pairs": lambda field, value: {
         field.name: "\n".join(" ".join(str(one[key]) for key in field.keys) for one in value)
+    },
+    "rules": lambda field, value: {
+        field.name: "\n".join(write_rule(EventFilter(**one)) for one in value)
     },
 }
 """What a field, and the boxes of its choices, say for a value of the document."""

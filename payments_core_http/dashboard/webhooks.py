@@ -11,6 +11,7 @@ from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ValidationFailed
 from payments_core.storage.port import Page, Position
 from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS
+from payments_core.webhooks.filters import write_rule
 from payments_core.webhooks.operations import MAX_OVERLAP_S
 from payments_core.webhooks.record import Delivery, DeliveryStatus
 from payments_core.webhooks.trimming import KEPT
@@ -57,6 +58,7 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
         endpoint=endpoint,
         health=health,
         state=name_state(health),
+        rules=[write_rule(rule) for rule in endpoint.filters],
         listed=read_list(call, _read_deliveries, _FILTERS),
         kept=KEPT[endpoint.status],
         changes=list_changes(endpoint.status),

@@ -229,6 +229,9 @@ BY_NAME: Mapping[str, str] = {
     "eventId": "The event's id.",
     "payload": "What the event is about; the fields depend on the event.",
     "since": "The time from which events are sent again.",
+    "bodyFormat": "The form of the bodies: the service's own envelope, or CloudEvents 1.0 in the"
+    " structured mode.",
+    "filters": "Rules that an event must satisfy, all of them, to be sent; at most 10.",
     "subscribedEvents": "The names of the events to send; an empty list means every event.",
     "url": "Where deliveries are sent.",
     "webhookEndpoint": "The endpoint.",

@@ -13,7 +13,7 @@ import httpx2
 import msgspec
 
 from payments_core.http.deadline import Deadline
-from payments_core.webhooks.receiver import ReceivedEvent
+from payments_core.webhooks.received import ReceivedEvent
 from payments_core.webhooks.transports.port import TransportResult, WebhookRequest
 
 ENDPOINT_URL = "https://app.example/webhooks"

@@ -127,11 +127,13 @@ def until(true: Callable[[], bool]) -> None:
 def test_it_forwards_what_it_verified_unchanged_and_archives_itself(
     sandbox: SandboxChild, target: Target
 ) -> None:
-    child = listen(sandbox, "--forward-to", target.url, "--events", "payment.succeeded,")
+    child = listen(sandbox, "--forward-to", target.url, "--events", "payment.succeeded,",
+                   "--filter", "payload.chainId exists")  # fmt: skip
     try:
         first = child.wait_until_ready()
         assert first["forwardTo"] == target.url
         assert first["subscribedEvents"] == ["payment.succeeded"]
+        assert [rule["op"] for rule in first["filters"]] == ["exists"]
         assert statuses(sandbox, "payments listen: default") == ["active"]
         unwanted = trigger(sandbox, "account.updated")
         wanted = trigger(sandbox, "payment.succeeded")
@@ -349,6 +351,7 @@ def test_the_key_of_another_sandbox_is_reported_as_such(
         (("listen", "--name", "a/b"), 2, "--name"),
         (("listen", "--events", ","), 2, "--events"),
         (("listen", "--events", "no.such"), 1, "subscribedEvents[0]"),
+        (("listen", "--filter", "payload.amountAtomic >= x"), 1, "filters[0].value"),
         (("trigger",), 2, "EVENT"),
         (("trigger", "no.such"), 1, "catalog"),
         (("trigger", "payment.created", "paymentId"), 2, "KEY=VALUE"),

@@ -24,7 +24,8 @@ from payments_core.payments.options.record import PaymentOption
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.records import Record
 from payments_core.storage.unit_names import add_units
-from payments_core.webhooks.receiver import ReceivedEvent, verify
+from payments_core.webhooks.received import ReceivedEvent
+from payments_core.webhooks.receiver import verify
 from tests.shipped import CHAINS
 from tests.upgrades.forms import RELEASED, faults, form_of
 from tests.upgrades.partner import status_of

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 
 from payments_core.accounts.operations import NewAccount
-from payments_core.webhooks.receiver import ReceivedEvent
+from payments_core.webhooks.received import ReceivedEvent
 from tests.webhooks.kill_victim import accounts, authority, revive
 
 

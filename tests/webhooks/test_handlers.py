@@ -14,7 +14,7 @@ from payments_core.settings import Settings
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.webhooks.handlers import MAX_OVERDUE
 from payments_core.webhooks.operations import EndpointChanges
-from payments_core.webhooks.receiver import ReceivedEvent
+from payments_core.webhooks.received import ReceivedEvent
 from payments_core.webhooks.record import Delivery
 from payments_core.webhooks.settings import WebhookSettings
 from tests.service.conftest import funded

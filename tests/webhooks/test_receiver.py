@@ -13,12 +13,14 @@ from email.message import Message
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.entropy import system_entropy
 from payments_core.webhooks import WebhookRefused, receiver, signing, verify
+from payments_core.webhooks.received import read_event
 from payments_core.webhooks.receiver import (
     BodyNotEvent,
     BodyNotJson,
@@ -104,6 +106,17 @@ def test_openssl_computes_the_codes_of_the_vectors() -> None:
             input=(start + own["body"]).encode(), capture_output=True, check=True,
         )  # fmt: skip
         assert done.stdout.hex() == expected
+
+
+def test_a_cloud_event_is_read_as_an_event() -> None:
+    body = (
+        b'{"specversion":"1.0","id":"evt_1","source":"urn:x","type":"n","subject":"s","time":"t",'
+        b'"apiversion":"v","data":{"a":1}}'
+    )
+    assert read_event(body) == read_event(BODY)
+    for wrong in (body.replace(b'"1.0"', b'"0.3"'), body.replace(b"apiversion", b"x")):
+        with pytest.raises(msgspec.ValidationError):
+            read_event(wrong)
 
 
 def test_the_event_is_read() -> None:

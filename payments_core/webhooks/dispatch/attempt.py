@@ -34,6 +34,7 @@ from payments_core.webhooks.destinations import (
     resolve_destination,
 )
 from payments_core.webhooks.dispatch.endpoint_concurrency import Target
+from payments_core.webhooks.envelopes import CONTENT_TYPES
 from payments_core.webhooks.handlers import SCHEME, EventHandlers, HandlersOverdue
 from payments_core.webhooks.lifecycle import (
     OPEN_STATUSES,
@@ -206,7 +207,7 @@ class AttemptRunner:
         # Receivers compare with their own clocks, whatever a sandbox's clock says.
         unix_s = self._clock.real_now() // SECOND
         headers = {
-            "Content-Type": "application/json",
+            "Content-Type": CONTENT_TYPES[delivery.body_format],
             "User-Agent": "payments-core-webhooks/1",
             "x-service-event": delivery.event_name,
             "x-service-event-id": delivery.event_id,

@@ -12,12 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
-
-from payments_core.clock import SECOND, Instant, format_iso
-from payments_core.contracts.versions import Versions
+from payments_core.clock import SECOND, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
-from payments_core.engine.event_payloads import render_payload
 from payments_core.engine.events import FAILING, Event
 from payments_core.engine.fan_out import EVENTS, FAN_OUT, fanned_out_events
 from payments_core.engine.identifiers import IdSequence
@@ -34,7 +30,9 @@ from payments_core.webhooks.delivered import KEPT_MS, lock_delivered
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
 from payments_core.webhooks.dispatch.newest_answers import NewestAnswers
+from payments_core.webhooks.envelopes import build_envelope, encode_body
 from payments_core.webhooks.feed import decide_append
+from payments_core.webhooks.filters import Envelope, satisfies
 from payments_core.webhooks.health import (
     decide_report,
     find_health_change,
@@ -112,6 +110,7 @@ class WebhookJobHandlers:
                 snapshot.get(Environment, partition),
             ),
         )
+        envelopes = {id: build_envelope(event, self._versions) for id, event in events.items()}
         pairs: list[EventEndpoint] = []
         off = environment is not None and "webhooks" not in environment.products
         if not off:  # a disabled product makes no deliveries; the events stay
@@ -120,22 +119,33 @@ class WebhookJobHandlers:
                     (event, endpoint)
                     for event in events.values()
                     for endpoint in endpoints
-                    if endpoint.subscribes(event.name) and may_receive(event, endpoint)
+                    if endpoint.subscribes(event.name)
+                    and may_receive(event, endpoint)
+                    and satisfies(endpoint.filters, envelopes[event.id])
                 ]
                 while len(pairs) > MAX_DELIVERIES_PER_COMMIT:
                     now, pairs = (
                         pairs[:MAX_DELIVERIES_PER_COMMIT],
                         pairs[MAX_DELIVERIES_PER_COMMIT:],
                     )
-                    self._committer.commit(authority, partial(self._create_deliveries, now))
+                    self._committer.commit(
+                        authority, partial(self._create_deliveries, partition, now, envelopes)
+                    )
                     made += len(now)
         self._committer.finish_all(
-            authority, claimed, partial(self._create_deliveries_and_finish, pairs, events)
+            authority,
+            claimed,
+            partial(self._create_deliveries_and_finish, partition, pairs, envelopes, events),
         )
         return made + len(pairs)
 
     def _create_deliveries(
-        self, pairs: Sequence[EventEndpoint], tx: Transaction, id_sequence: IdSequence
+        self,
+        partition: str,
+        pairs: Sequence[EventEndpoint],
+        envelopes: Mapping[str, Envelope],
+        tx: Transaction,
+        id_sequence: IdSequence,
     ) -> Decision[None]:
         now = self._clock.now()
         pairs = sorted(pairs, key=lambda pair: delivery_id(pair[0].id, pair[1].id))
@@ -144,9 +154,10 @@ class WebhookJobHandlers:
             *tx.get_many(Delivery, ids, for_update=True),
             *_lock_delivered_before(tx, pairs, now),
         }
-        bodies = {event.id: encode_envelope(event, self._versions) for event, _ in pairs}
+        kinds = {(event.id, endpoint.body_format) for event, endpoint in pairs}
+        bodies = {(id, form): encode_body(envelopes[id], form, partition) for id, form in kinds}
         new = [
-            new_delivery(event, endpoint, bodies[event.id], now=now)
+            new_delivery(event, endpoint, bodies[event.id, endpoint.body_format], now=now)
             for id, (event, endpoint) in zip(ids, pairs, strict=True)
             if id not in known
         ]
@@ -155,7 +166,9 @@ class WebhookJobHandlers:
 
     def _create_deliveries_and_finish(
         self,
+        partition: str,
         pairs: Sequence[EventEndpoint],
+        envelopes: Mapping[str, Envelope],
         events: Mapping[str, Event],
         tx: Transaction,
         id_sequence: IdSequence,
@@ -168,7 +181,7 @@ class WebhookJobHandlers:
         """
         ends: dict[str, Decision[None]] = {item.job.id: Decision(None) for item in ours}
         if ours:
-            deliveries = self._create_deliveries(pairs, tx, id_sequence)
+            deliveries = self._create_deliveries(partition, pairs, envelopes, tx, id_sequence)
             ids = [id for item in ours for id in fanned_out_events(item.job)]
             places = decide_append(tx, id_sequence, [events[id] for id in ids if id in events])
             ends[ours[0].job.id] = deliveries.merge(places)
@@ -370,16 +383,3 @@ def _lock_delivered_before(
         if event.created_at_ms < now - LATE_FAN_OUT_MS
     ]
     return lock_delivered(tx, late) if late else frozenset()
-
-
-def encode_envelope(event: Event, versions: Versions) -> str:
-    """The body of an event's deliveries (interface "Events", envelope)."""
-    return msgspec.json.encode(
-        {
-            "id": event.id,
-            "name": event.name,
-            "apiVersion": event.api_version,
-            "createdAt": format_iso(event.created_at_ms),
-            "payload": render_payload(event, versions),
-        }
-    ).decode()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from payments_core.clock import Instant
+from payments_core.contracts.versions import Versions
 from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
 from payments_core.engine.events import Event
 from payments_core.engine.identifiers import IdSequence
@@ -57,7 +58,9 @@ class WebhookRecovery:
         for _ in range(MAX_PAGES_PER_JOB):
             page, missed = self._storage.read(
                 claimed.partition,
-                partial(_read_missed, claimed.partition, endpoint_id, after, asked_at),
+                partial(
+                    _read_missed, claimed.partition, endpoint_id, after, asked_at, self._versions
+                ),
             )
             if missed:
                 self._committer.commit(
@@ -98,7 +101,7 @@ class WebhookRecovery:
                     event,
                     endpoint_id,
                     seen,
-                    authority.mode,
+                    authority,
                     self._versions,
                     now=now,
                     trigger="retry",
@@ -111,7 +114,12 @@ class WebhookRecovery:
 
 
 def _read_missed(
-    partition: str, endpoint_id: str, after: Position, asked_at: Instant, snapshot: Snapshot
+    partition: str,
+    endpoint_id: str,
+    after: Position,
+    asked_at: Instant,
+    versions: Versions,
+    snapshot: Snapshot,
 ) -> tuple[Page[Event], list[MissedEvent]]:
     """A page of events, and the ones that the endpoint subscribes to and did not get."""
     endpoint = snapshot.get(Endpoint, endpoint_id)
@@ -123,7 +131,8 @@ def _read_missed(
     meant = [
         event
         for event in page.records
-        if event.created_at_ms <= asked_at + MAX_CLOCK_SKEW_MS and is_recipient(event, endpoint)
+        if event.created_at_ms <= asked_at + MAX_CLOCK_SKEW_MS
+        and is_recipient(event, endpoint, versions)
     ]
     ids = {event.id: delivery_id(event.id, endpoint_id) for event in meant}
     stored = snapshot.get_many(Delivery, list(ids.values()))

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from payments_core.clock import DAY, SECOND, Instant, from_datetime
 from payments_core.contracts.versions import Versions
-from payments_core.engine.decision import Decision, NewJob, lock_shared
+from payments_core.engine.decision import CommitAuthority, Decision, NewJob, lock_shared
 from payments_core.engine.events import TEST, Event, EventName
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
@@ -30,8 +30,9 @@ from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id, PageLimit
 from payments_core.webhooks.delivered import find_delivered
-from payments_core.webhooks.dispatch.job_handlers import encode_envelope
+from payments_core.webhooks.envelopes import build_envelope, encode_body
 from payments_core.webhooks.feed import decide_append, sort_events
+from payments_core.webhooks.filters import satisfies
 from payments_core.webhooks.health import reports_on
 from payments_core.webhooks.lifecycle import (
     RECOVER,
@@ -190,8 +191,7 @@ class WebhookEvents:
                 created_at_ms=now,
                 payload={"webhookId": endpoint.id},
             )
-            body = encode_envelope(event, self._versions)
-            delivery = new_delivery(event, endpoint, body, now=now)
+            delivery = _make_delivery(event, endpoint, authority, self._versions, now)
             job = attempt_job(delivery, authority.mode, now=now)
             # Not in the decision's `events`: those fan out to every endpoint.
             made = Decision(delivery, holds=(endpoint,), inserts=(event, delivery, job))
@@ -217,7 +217,7 @@ class WebhookEvents:
         """
         event, seen = self._storage.read(
             authority.partition,
-            lambda snapshot: _read_resend_targets(snapshot, event_id, endpoint_id),
+            lambda snapshot: _read_resend_targets(snapshot, event_id, endpoint_id, self._versions),
         )
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Delivery, ...]]:
@@ -231,7 +231,7 @@ class WebhookEvents:
                             event,
                             endpoint.id,
                             delivery,
-                            authority.mode,
+                            authority,
                             self._versions,
                             now=now,
                         )
@@ -299,7 +299,7 @@ def decide_resend(
     event: Event,
     endpoint_id: str,
     seen: Delivery | None,
-    mode: str,
+    authority: CommitAuthority,
     versions: Versions,
     *,
     now: Instant,
@@ -311,21 +311,30 @@ def decide_resend(
     ResourceConflict.
     """
     endpoint = _lock_endpoint_shared(tx, endpoint_id)
-    require_recipient(event, endpoint)
+    _require_recipient(event, endpoint, versions)
     # job first, as its worker locks it
     job = None if seen is None else tx.get(Job, seen.job_id, for_update=True)
     delivery = tx.get(Delivery, delivery_id(event.id, endpoint_id), for_update=True)
     if delivery is None:
-        made = new_delivery(event, endpoint, encode_envelope(event, versions), now=now)
+        made = _make_delivery(event, endpoint, authority, versions, now)
         # Of an earlier one, which is deleted, a worker may still hold a job of the first rounds.
         made = evolve(made, round=1 + max(0, now - event.created_at_ms))
-        return Decision(made, holds=(endpoint,), inserts=(made, attempt_job(made, mode, now=now)))
+        job = attempt_job(made, authority.mode, now=now)
+        return Decision(made, holds=(endpoint,), inserts=(made, job))
     if seen is None or delivery.job_id != seen.job_id:
         raise ResourceConflict("Another request has just sent this delivery.")
-    return decide_retry(delivery, endpoint, job, mode, now=now, trigger=trigger)
+    return decide_retry(delivery, endpoint, job, authority.mode, now=now, trigger=trigger)
 
 
-def require_recipient(event: Event, endpoint: Endpoint) -> None:
+def _make_delivery(
+    event: Event, endpoint: Endpoint, authority: CommitAuthority, versions: Versions, now: Instant
+) -> Delivery:
+    envelope = build_envelope(event, versions)
+    body = encode_body(envelope, endpoint.body_format, authority.partition)
+    return new_delivery(event, endpoint, body, now=now)
+
+
+def _require_recipient(event: Event, endpoint: Endpoint, versions: Versions) -> None:
     """Raise ResourceConflict unless the endpoint is active and the event is for it.
 
     A test is for the endpoint that it names, and for endpoints subscribed to tests by name; the
@@ -336,14 +345,16 @@ def require_recipient(event: Event, endpoint: Endpoint) -> None:
         raise ResourceConflict(
             "The event is about this webhook endpoint: it is sent only to other endpoints."
         )
-    if event.name != TEST or event.payload["webhookId"] == endpoint.id:
+    if event.name == TEST and event.payload["webhookId"] == endpoint.id:
         return
-    if TEST not in endpoint.subscribed_events:
+    if event.name == TEST and TEST not in endpoint.subscribed_events:
         raise ResourceConflict("The test event is for another webhook endpoint.")
+    if endpoint.filters and not satisfies(endpoint.filters, build_envelope(event, versions)):
+        raise ResourceConflict("The event does not satisfy the filters of the webhook endpoint.")
 
 
 def _read_resend_targets(
-    snapshot: Snapshot, event_id: str, endpoint_id: str | UnsetType
+    snapshot: Snapshot, event_id: str, endpoint_id: str | UnsetType, versions: Versions
 ) -> tuple[Event, Sequence[tuple[Endpoint, Delivery | None]]]:
     """The event, and the endpoints to try, with their deliveries of it."""
     event = _get_event(snapshot, event_id)
@@ -353,7 +364,8 @@ def _read_resend_targets(
             raise NotFound("webhook endpoint")
         endpoints = [endpoint]
     else:
-        endpoints = [item for item in _find_active_endpoints(snapshot) if is_recipient(event, item)]
+        active = _find_active_endpoints(snapshot)
+        endpoints = [item for item in active if is_recipient(event, item, versions)]
     if len(endpoints) > MAX_RESEND_ENDPOINTS:
         raise ResourceConflict(
             f"More than {MAX_RESEND_ENDPOINTS} endpoints are subscribed to {event.name}; name one."
@@ -375,10 +387,10 @@ def _find_active_endpoints(snapshot: Snapshot) -> list[Endpoint]:
             return found
 
 
-def is_recipient(event: Event, endpoint: Endpoint) -> bool:
+def is_recipient(event: Event, endpoint: Endpoint, versions: Versions) -> bool:
     """Whether the endpoint is active and the event is for it."""
     try:
-        require_recipient(event, endpoint)
+        _require_recipient(event, endpoint, versions)
     except ResourceConflict:
         return False
     return True

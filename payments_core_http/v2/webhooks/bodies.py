@@ -10,10 +10,32 @@ from payments_core.engine.events import EventName
 from payments_core.errors import FieldError
 from payments_core.validation.fields import AccountId, Id
 from payments_core.webhooks.endpoint_fields import EndpointDescription, EventNames
+from payments_core.webhooks.envelopes import BodyFormat
+from payments_core.webhooks.filters import MAX_RULES, FilterOperator, FilterText, FilterTexts
 from payments_core.webhooks.operations import OverlapInSeconds, WebhookUrl
 from payments_core_http.v2.types import Moment
 from payments_core_http.wire.classes import frozen_body
 from payments_core_http.wire.query import PageQuery
+
+
+@frozen_body
+class EventFilterInput:
+    """A rule over a field of an event: `in` takes `values`, `exists` and `absent` nothing, and the
+    other operators a `value`. An absent field, or null, satisfies `absent` alone.
+    """
+
+    field: FilterText
+    """The path of a field of the event: `name`, `createdAt`, `payload.` with the name of a field of
+    the catalog, or `payload.metadata.` with a key of your own."""
+    op: FilterOperator
+    """How the field is compared; sizes are for numbers, amounts and times."""
+    value: FilterText | None = None
+    """What it is compared with; amounts are in the smallest unit."""
+    values: FilterTexts = ()
+    """The values of `in`."""
+
+
+EventFilters = Annotated[tuple[EventFilterInput, ...], Meta(max_length=MAX_RULES)]
 
 
 @frozen_body
@@ -27,6 +49,8 @@ class CreateWebhook:
     description: EndpointDescription | None = None
     """Your own text about it."""
     subscribedEvents: EventNames | UnsetType = UNSET
+    filters: EventFilters | UnsetType = UNSET
+    bodyFormat: BodyFormat | UnsetType = UNSET
 
 
 @frozen_body
@@ -44,6 +68,8 @@ class ChangeWebhook:
     description: EndpointDescription | UnsetType | None = UNSET
     """Your own text about it; null clears it."""
     subscribedEvents: EventNames | UnsetType = UNSET
+    filters: EventFilters | UnsetType = UNSET
+    bodyFormat: BodyFormat | UnsetType = UNSET
     status: Literal["active", "disabled", "archived"] | UnsetType = UNSET
     """The new state."""
 

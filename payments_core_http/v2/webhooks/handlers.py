@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -12,6 +13,7 @@ from payments_core.errors import NotFound
 from payments_core.resources import Resources
 from payments_core.webhooks.endpoint_fields import EndpointChanges
 from payments_core.webhooks.feed import FeedPage
+from payments_core.webhooks.filters import EventFilter
 from payments_core.webhooks.record import Endpoint
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.webhooks import bodies, views
@@ -41,6 +43,8 @@ def create_endpoint(
         url=body.url,
         description=body.description,
         subscribed_events=() if body.subscribedEvents is UNSET else body.subscribedEvents,
+        filters=() if body.filters is UNSET else _build_filters(body.filters),
+        body_format="envelope" if body.bodyFormat is UNSET else body.bodyFormat,
         idempotency_key=idempotent,
     )
 
@@ -83,8 +87,18 @@ def change_endpoint(
     idempotent: IdempotentRequest | None,
 ) -> Endpoint:
     """The endpoint with the fields of a body."""
-    changes = EndpointChanges(body.description, body.subscribedEvents, body.status)
+    changes = EndpointChanges(
+        body.description,
+        body.subscribedEvents,
+        body.status,
+        UNSET if body.filters is UNSET else _build_filters(body.filters),
+        body.bodyFormat,
+    )
     return resources.webhooks.change(endpoint_id, changes, idempotency_key=idempotent)
+
+
+def _build_filters(rules: Sequence[bodies.EventFilterInput]) -> tuple[EventFilter, ...]:
+    return tuple(EventFilter(one.field, one.op, one.value, one.values) for one in rules)
 
 
 def rotate_secret(

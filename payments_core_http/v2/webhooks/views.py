@@ -14,6 +14,8 @@ from payments_core.engine.event_payloads import render_fields, render_payload
 from payments_core.engine.events import CATALOGUE, Event
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.dispatch.replay import Recovery
+from payments_core.webhooks.envelopes import BodyFormat
+from payments_core.webhooks.filters import FilterOperator
 from payments_core.webhooks.health import EndpointHealth
 from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, EndpointStatus
 from payments_core.webhooks.settings import WebhookSettings
@@ -45,6 +47,20 @@ class DeliveryPolicyView:
 
 
 @frozen_view
+class EventFilterView:
+    """A rule that an event must satisfy to be sent."""
+
+    field: str
+    """The path of a field of the event."""
+    op: FilterOperator
+    """How the field is compared."""
+    value: str | None
+    """What it is compared with; null where the operator takes no value."""
+    values: tuple[str, ...]
+    """The values of `in`."""
+
+
+@frozen_view
 class EndpointView:
     """A webhook endpoint; its secret is shown only at creation and rotation."""
 
@@ -55,6 +71,8 @@ class EndpointView:
     description: str | None
     """Your own text about it; null without one."""
     subscribedEvents: tuple[str, ...]
+    filters: tuple[EventFilterView, ...]
+    bodyFormat: BodyFormat
     status: EndpointStatus
     createdAt: str
     updatedAt: str
@@ -255,6 +273,11 @@ def endpoint(record: Endpoint, environment: Environment) -> EndpointView:
         url=record.url,
         description=record.description,
         subscribedEvents=record.subscribed_events,
+        filters=tuple(
+            EventFilterView(field=one.field, op=one.op, value=one.value, values=one.values)
+            for one in record.filters
+        ),
+        bodyFormat=record.body_format,
         status=record.status,
         createdAt=format_iso(record.created_at_ms),
         updatedAt=format_iso(record.updated_at_ms),

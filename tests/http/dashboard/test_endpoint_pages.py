@@ -76,6 +76,39 @@ class TestCreation:
         assert urls(console) == []
 
 
+class TestFilters:
+    def test_a_rule_in_each_line(self, console: Console, browser: OperatorBrowser) -> None:
+        rules = "payload.amountAtomic >= 100000000\r\npayload.assetSymbol in USDC, EURC\r\n"
+        seen = browser.submit(NEW, NEW, url=HOOK, filters=rules, bodyFormat="cloudevents")
+        assert seen.status == 200
+        [made] = console.get("webhooks").json["webhookEndpoints"]
+        assert [(one["field"], one["value"], one["values"]) for one in made["filters"]] == [
+            ("payload.amountAtomic", "100000000", []),
+            ("payload.assetSymbol", None, ["USDC", "EURC"]),
+        ]
+        path = f"{LIST}/{made['id']}"
+        page = browser.get(path).body.decode()
+        assert "payload.amountAtomic &gt;= 100000000" in page
+        assert "CloudEvents 1.0" in page
+        shown = browser.forms(f"{path}/change")[f"{path}/change"]
+        assert shown["bodyFormat"] == "cloudevents"
+        assert str(shown["filters"]).split() == rules.split()
+        browser.post(f"{path}/change", {**shown, "filters": ""})
+        [now] = console.get("webhooks").json["webhookEndpoints"]
+        assert (now["filters"], now["bodyFormat"]) == ([], "cloudevents")
+
+    def test_what_is_wrong_is_beside_the_rules(
+        self, console: Console, browser: OperatorBrowser
+    ) -> None:
+        seen = browser.submit(NEW, NEW, url=HOOK, filters="name\npayload.amountAtomic >= 1.5")
+        assert seen.status == 400
+        about = seen.body.decode().partition('id="field-filters-about"')[2].partition("</div>")[0]
+        assert "Item 1: op must be one of" in about
+        seen = browser.submit(NEW, NEW, url=HOOK, filters="payload.amountAtomic >= 1.5")
+        assert b"Item 1: value must be a whole number in the smallest unit" in seen.body
+        assert urls(console) == []
+
+
 class TestChanges:
     def test_the_form_has_what_is_there(self, console: Console, browser: OperatorBrowser) -> None:
         made = console.endpoint(HOOK, "payment.succeeded", "payment.failed")
