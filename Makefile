@@ -98,7 +98,7 @@ types: $(READY) ## Check the types of both packages, and of the scripts
 		examples/custom_kyc/service.py examples/custom_kyc/test_kyc.py examples/custom_onramp/service.py examples/custom_onramp/test_onramp.py \
 		examples/custom_screening/service.py examples/custom_screening/test_screening.py \
 		examples/element_shop.py examples/flask_shop.py examples/marketplace.py examples/mobile_backend.py \
-		examples/subscription.py examples/webhook_receiver.py examples/fastapi_bridge.py
+		examples/subscription.py examples/webhook_receiver.py examples/fastapi_bridge.py examples/relay_to_nats.py
 
 # Not in `check`: it needs Node.js, and tests/test_public_interface.py holds what it has found so far.
 .PHONY: public-types
