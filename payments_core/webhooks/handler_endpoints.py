@@ -54,14 +54,16 @@ class HandlerEndpoints:
         endpoint = self._find(authority, url)
         if endpoint is None:
             with suppress(WebhookUrlInUse):  # another process creates it too
-                return self._endpoints.create_for_handler(authority, url, wanted, filters)
+                creating = authority.trace_as("webhooks.create", ())
+                return self._endpoints.create_for_handler(creating, url, wanted, filters)
             endpoint = self._find(authority, url)
             if endpoint is None:
                 raise WebhookUrlInUse()
         if (endpoint.subscribed_events, endpoint.filters) == (wanted, filters):
             return endpoint
         changes = EndpointChanges(subscribed_events=wanted, filters=filters)
-        return self._endpoints.update(authority, endpoint.id, changes)
+        changing = authority.trace_as("webhooks.change", (endpoint.id,))
+        return self._endpoints.update(changing, endpoint.id, changes)
 
     def _find(self, authority: Authority, url: str) -> Endpoint | None:
         """The endpoint, even if a partner has disabled it: we must not undo that."""

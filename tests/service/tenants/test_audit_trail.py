@@ -211,6 +211,14 @@ def test_a_worker_leaves_an_entry_only_for_what_matters(memory_world: World) -> 
     assert names(trail(world))[: len(trail(world)) - before] == ["payment.executing"]
 
 
+def test_the_endpoint_of_a_handler_has_its_entries(memory_world: World) -> None:
+    world = memory_world
+    for events in (("payment.succeeded",), (), ()):
+        world.system.advance(1)
+        endpoint = world.resources.on_event("ship", print, subscribed_events=events)
+    assert names(trail(world, object_id=endpoint.id)) == ["webhooks.change", "webhooks.create"]
+
+
 def test_old_entries_go_and_young_ones_stay(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_purge, "BATCH", 2)
     purge = AuditPurge(world.service.parts.ports, 30 * DAY)
