@@ -13,7 +13,7 @@ from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
 from payments_core.books.compared_kinds import Comparison, PaymentComparison, TransactionComparison
 from payments_core.books.day_check import DayTotals
-from payments_core.books.differences import Difference
+from payments_core.books.differences import Difference, differ_without_owner
 from payments_core.books.pages import iter_forward, iter_newest
 from payments_core.books.period import Period
 from payments_core.books.tally import Tally
@@ -87,7 +87,9 @@ class BookComparison:
         for entries in iter_forward(
             self._storage, partition, comparison.entry, period, ENTRIES_PAGE
         ):
-            older = self._find_older(comparison, partition, period, entries, totals)
+            older, lost = self._find_older(comparison, partition, period, entries, totals)
+            for entry in lost:
+                yield differ_without_owner(comparison.owner_of(entry), entry.id, entry.postings)
             for first in range(0, len(older), PAGE):
                 yield from self._check(comparison, partition, older[first : first + PAGE], tally)
             tally.entries += len(entries)
@@ -100,21 +102,26 @@ class BookComparison:
         period: Period,
         entries: Sequence[Any],
         totals: DayTotals,
-    ) -> list[str]:
-        """The resources of entries that began before the period, each at its first entry in it.
+    ) -> tuple[list[str], list[Any]]:
+        """The resources of entries that began before the period, each at its first entry in it; and
+        the entries whose resources are gone.
 
-        The entries are added up by days on the way.
+        The others are added up by days on the way.
         """
         ids = sorted({comparison.owner_of(entry) for entry in entries})
         owners = self._storage.read(
             partition, lambda snapshot: snapshot.get_many(comparison.record, ids)
         )
+        lost = []
         for entry in entries:
-            owner = owners[comparison.owner_of(entry)]
+            owner = owners.get(comparison.owner_of(entry))
+            if owner is None:
+                lost.append(entry)
+                continue
             totals.post(entry.created_at_ms, comparison.asset_of(owner), entry.postings)
         old = [id for id, one in owners.items() if one.created_at_ms < period.since]
         if not old:
-            return []
+            return [], lost
         here = {entry.id for entry in entries}
         cases = self._storage.read(partition, lambda snapshot: comparison.load(snapshot, old))
         found = []
@@ -123,7 +130,7 @@ class BookComparison:
             inside = [row.id for row in rows if period.contains(row.created_at_ms)]
             if inside and inside[0] in here:
                 found.append(comparison.id_of(case))
-        return found
+        return found, lost
 
     def _check(
         self, comparison: Comparison[Any], partition: str, ids: Sequence[str], tally: Tally

@@ -86,3 +86,17 @@ def differ(
         found=found,
         detail=detail,
     )
+
+
+def differ_without_owner(owner_id: str, entry_id: str, postings: Mapping[str, int]) -> Difference:
+    """An entry whose Payment or bank transfer is gone, and with it the asset: atomic, of none."""
+    return Difference(
+        kind="journal_over",
+        resource_id=owner_id,
+        subject=entry_id,
+        symbol="",
+        decimals=0,
+        expected=0,
+        found=sum(amount for amount in postings.values() if amount > 0),
+        detail="the journal has an entry of what is not stored any more",
+    )

@@ -17,6 +17,7 @@ from payments_core.books.record import CLOSING_ID, ClosedDay, Closing
 from payments_core.clock import DAY
 from payments_core.errors import ValidationFailed
 from payments_core.payments.journal.record import JournalEntry
+from payments_core.payments.record import Payment
 from payments_core.payments.refunding.operations import NewRefund
 from tests.service.books.month import HOUR_S, Month
 from tests.service.world import World
@@ -198,3 +199,26 @@ def _find_ids(reported: Reported, kind: type[ClosedDay | Closing]) -> list[str]:
         lambda snapshot: snapshot.find(ClosedDay, "by_day", limit=100),
     )
     return [one.id for one in found.records]
+
+
+def test_an_entry_whose_payment_was_removed_stops_neither_closing_nor_report(
+    reported: Reported, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As `payments admin damaged remove` removes a row that cannot be repaired."""
+    world, month = reported.world, reported.month
+    before = reported.all(world.resources.reports.list_transactions)
+    lost = world.payment("7.00")
+    world.pay(lost, "7.00")
+    world.finish()
+    month.remove(Payment, lost.payment.id)
+    world.advance(2 * 24 * HOUR_S)
+    reported.today = day_of(world.clock.now())
+    reported.dates = (reported.dates[0], reported.today.isoformat())
+    assert reported.all(world.resources.reports.list_transactions) == before
+    rows = reported.all(world.resources.reports.list_balances)
+    assert rows[-1].day == reported.today - timedelta(days=1)
+    assert f"ALARM: the entry {lost.payment.id}/000001" in caplog.text
+    found = [one for one in month.compare()[0] if one.resource_id == lost.payment.id]
+    assert {(one.kind, one.subject) for one in found} >= {
+        ("journal_over", f"{lost.payment.id}/000001")
+    }
