@@ -247,11 +247,11 @@ MISDIRECTED_WORDS: Mapping[Stage, Words] = {
 
 MISDIRECTED_DUE_WORDS = Words(
     "warn",
-    N_("Something else than asked for has arrived"),
+    N_("Something else has arrived: the amount is still due"),
     N_(
-        "%(misdirected)s has arrived at the address. The token or the network is not the one that"
-        " was asked for, so it does not count, and the amount is still due. It is not lost: the"
-        " merchant has been informed, and can send it back."
+        "%(misdirected)s has arrived. The token or the network is not the one that was asked for,"
+        " so it does not count. It is not lost: the merchant has been informed, and can send it"
+        " back."
     ),
 )
 """For the stage `waiting` while misdirected funds are held."""

@@ -94,7 +94,7 @@ class TestWhatItSays:
         assert html.stage == {None: "waiting", "/cancel": "cancelled", "expiry": "expired"}[ends]
         for words in (
             "does not count",
-            "\u206825.00\u00a0USDT (Ethereum), 7.00\u00a0DAI\u2069 has arrived at the address",
+            "\u206825.00\u00a0USDT (Ethereum), 7.00\u00a0DAI\u2069 has arrived",
             "the merchant has been informed",
         ):
             assert words in html.text
