@@ -217,6 +217,10 @@ HELD_AT_CLOSE_WORDS = Words(
 )
 """For the stage `failed` if funds are held."""
 
+_NOT_ASKED_FOR = N_(
+    "What arrived is not what was asked for, and does not count. Do not send anything to the old"
+    " address; ask the merchant for a new link."
+)
 MISDIRECTED_WORDS: Mapping[Stage, Words] = {
     "waiting": Words(
         "warn",
@@ -226,22 +230,8 @@ MISDIRECTED_WORDS: Mapping[Stage, Words] = {
             " due."
         ),
     ),
-    "expired": Words(
-        "end",
-        N_("This payment has expired"),
-        N_(
-            "What arrived is not what was asked for, and does not count. Do not send anything to"
-            " the old address; ask the merchant for a new link."
-        ),
-    ),
-    "cancelled": Words(
-        "end",
-        N_("This payment was cancelled"),
-        N_(
-            "What arrived is not what was asked for, and does not count. Do not send anything to"
-            " the old address; ask the merchant for a new link."
-        ),
-    ),
+    "expired": Words("end", N_("This payment has expired"), _NOT_ASKED_FOR),
+    "cancelled": Words("end", N_("This payment was cancelled"), _NOT_ASKED_FOR),
 }
 """For the stages whose words say that nothing has arrived, if misdirected funds have."""
 
