@@ -3,7 +3,7 @@ the structured mode, whose attributes are in the body and so under its signature
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +12,7 @@ from payments_core.clock import format_iso
 from payments_core.contracts.versions import Versions
 from payments_core.engine.event_payloads import render_payload
 from payments_core.engine.events import Event
+from payments_core.webhooks.filters import EventFilter, satisfies
 
 BodyFormat = Literal["envelope", "cloudevents"]
 
@@ -35,21 +36,42 @@ SUBJECTS: Mapping[str, str] = {
 the event's name."""
 
 
-def build_envelope(event: Event, versions: Versions) -> dict[str, Any]:
-    """An event as its receivers see it, in the contract that it is bound to."""
-    return {
-        "id": event.id,
-        "name": event.name,
-        "apiVersion": event.api_version,
-        "createdAt": format_iso(event.created_at_ms),
-        "payload": render_payload(event, versions),
-    }
+class EventBodies:
+    """The bodies of events of one environment, each made once, in the contract that its event is
+    bound to."""
 
+    def __init__(self, versions: Versions, environment_id: str) -> None:
+        self._versions = versions
+        self._environment_id = environment_id
+        self._envelopes: dict[str, dict[str, Any]] = {}
+        self._bodies: dict[tuple[str, BodyFormat], str] = {}
 
-def encode_body(envelope: Mapping[str, Any], form: BodyFormat, environment_id: str) -> str:
-    """The body of the deliveries of an event to the endpoints of a format."""
-    document = envelope if form == "envelope" else _to_cloud_event(envelope, environment_id)
-    return msgspec.json.encode(document).decode()
+    def envelope(self, event: Event) -> Mapping[str, Any]:
+        """An event as its receivers see it."""
+        made = self._envelopes.get(event.id)
+        if made is None:
+            made = self._envelopes[event.id] = {
+                "id": event.id,
+                "name": event.name,
+                "apiVersion": event.api_version,
+                "createdAt": format_iso(event.created_at_ms),
+                "payload": render_payload(event, self._versions),
+            }
+        return made
+
+    def satisfies(self, event: Event, filters: Sequence[EventFilter]) -> bool:
+        """Whether an event satisfies all filters of an endpoint."""
+        return not filters or satisfies(filters, self.envelope(event))
+
+    def encode(self, event: Event, form: BodyFormat) -> str:
+        """The body of the deliveries of an event to the endpoints of a format."""
+        made = self._bodies.get((event.id, form))
+        if made is None:
+            document = self.envelope(event)
+            if form == "cloudevents":
+                document = _to_cloud_event(document, self._environment_id)
+            made = self._bodies[event.id, form] = msgspec.json.encode(document).decode()
+        return made
 
 
 def _to_cloud_event(envelope: Mapping[str, Any], environment_id: str) -> dict[str, Any]:

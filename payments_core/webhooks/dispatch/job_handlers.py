@@ -30,9 +30,8 @@ from payments_core.webhooks.delivered import KEPT_MS, lock_delivered
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
 from payments_core.webhooks.dispatch.newest_answers import NewestAnswers
-from payments_core.webhooks.envelopes import build_envelope, encode_body
+from payments_core.webhooks.envelopes import EventBodies
 from payments_core.webhooks.feed import decide_append
-from payments_core.webhooks.filters import Envelope, satisfies
 from payments_core.webhooks.health import (
     decide_report,
     find_health_change,
@@ -110,7 +109,7 @@ class WebhookJobHandlers:
                 snapshot.get(Environment, partition),
             ),
         )
-        envelopes = {id: build_envelope(event, self._versions) for id, event in events.items()}
+        bodies = EventBodies(self._versions, partition)
         pairs: list[EventEndpoint] = []
         off = environment is not None and "webhooks" not in environment.products
         if not off:  # a disabled product makes no deliveries; the events stay
@@ -121,29 +120,26 @@ class WebhookJobHandlers:
                     for endpoint in endpoints
                     if endpoint.subscribes(event.name)
                     and may_receive(event, endpoint)
-                    and satisfies(endpoint.filters, envelopes[event.id])
+                    and bodies.satisfies(event, endpoint.filters)
                 ]
                 while len(pairs) > MAX_DELIVERIES_PER_COMMIT:
                     now, pairs = (
                         pairs[:MAX_DELIVERIES_PER_COMMIT],
                         pairs[MAX_DELIVERIES_PER_COMMIT:],
                     )
-                    self._committer.commit(
-                        authority, partial(self._create_deliveries, partition, now, envelopes)
-                    )
+                    self._committer.commit(authority, partial(self._create_deliveries, now, bodies))
                     made += len(now)
         self._committer.finish_all(
             authority,
             claimed,
-            partial(self._create_deliveries_and_finish, partition, pairs, envelopes, events),
+            partial(self._create_deliveries_and_finish, pairs, bodies, events),
         )
         return made + len(pairs)
 
     def _create_deliveries(
         self,
-        partition: str,
         pairs: Sequence[EventEndpoint],
-        envelopes: Mapping[str, Envelope],
+        bodies: EventBodies,
         tx: Transaction,
         id_sequence: IdSequence,
     ) -> Decision[None]:
@@ -154,10 +150,8 @@ class WebhookJobHandlers:
             *tx.get_many(Delivery, ids, for_update=True),
             *_lock_delivered_before(tx, pairs, now),
         }
-        kinds = {(event.id, endpoint.body_format) for event, endpoint in pairs}
-        bodies = {(id, form): encode_body(envelopes[id], form, partition) for id, form in kinds}
         new = [
-            new_delivery(event, endpoint, bodies[event.id, endpoint.body_format], now=now)
+            new_delivery(event, endpoint, bodies.encode(event, endpoint.body_format), now=now)
             for id, (event, endpoint) in zip(ids, pairs, strict=True)
             if id not in known
         ]
@@ -166,9 +160,8 @@ class WebhookJobHandlers:
 
     def _create_deliveries_and_finish(
         self,
-        partition: str,
         pairs: Sequence[EventEndpoint],
-        envelopes: Mapping[str, Envelope],
+        bodies: EventBodies,
         events: Mapping[str, Event],
         tx: Transaction,
         id_sequence: IdSequence,
@@ -181,7 +174,7 @@ class WebhookJobHandlers:
         """
         ends: dict[str, Decision[None]] = {item.job.id: Decision(None) for item in ours}
         if ours:
-            deliveries = self._create_deliveries(partition, pairs, envelopes, tx, id_sequence)
+            deliveries = self._create_deliveries(pairs, bodies, tx, id_sequence)
             ids = [id for item in ours for id in fanned_out_events(item.job)]
             places = decide_append(tx, id_sequence, [events[id] for id in ids if id in events])
             ends[ours[0].job.id] = deliveries.merge(places)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 
 from payments_core.clock import Instant
-from payments_core.contracts.versions import Versions
 from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
 from payments_core.engine.events import Event
 from payments_core.engine.identifiers import IdSequence
@@ -26,6 +25,7 @@ from payments_core.webhooks.dispatch.replay import (
     is_recipient,
     recovery_job,
 )
+from payments_core.webhooks.envelopes import EventBodies
 from payments_core.webhooks.lifecycle import require_active_subscriber
 from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
 
@@ -55,12 +55,11 @@ class WebhookRecovery:
         arguments = claimed.job.arguments
         asked_at = int(arguments["asked_at"])
         after: Position = (int(arguments["after"]), arguments["after_id"])
+        bodies = EventBodies(self._versions, claimed.partition)
         for _ in range(MAX_PAGES_PER_JOB):
             page, missed = self._storage.read(
                 claimed.partition,
-                partial(
-                    _read_missed, claimed.partition, endpoint_id, after, asked_at, self._versions
-                ),
+                partial(_read_missed, claimed.partition, endpoint_id, after, asked_at, bodies),
             )
             if missed:
                 self._committer.commit(
@@ -101,8 +100,8 @@ class WebhookRecovery:
                     event,
                     endpoint_id,
                     seen,
-                    authority,
-                    self._versions,
+                    authority.mode,
+                    EventBodies(self._versions, authority.partition),
                     now=now,
                     trigger="retry",
                 )
@@ -118,7 +117,7 @@ def _read_missed(
     endpoint_id: str,
     after: Position,
     asked_at: Instant,
-    versions: Versions,
+    bodies: EventBodies,
     snapshot: Snapshot,
 ) -> tuple[Page[Event], list[MissedEvent]]:
     """A page of events, and the ones that the endpoint subscribes to and did not get."""
@@ -132,7 +131,7 @@ def _read_missed(
         event
         for event in page.records
         if event.created_at_ms <= asked_at + MAX_CLOCK_SKEW_MS
-        and is_recipient(event, endpoint, versions)
+        and is_recipient(event, endpoint, bodies)
     ]
     ids = {event.id: delivery_id(event.id, endpoint_id) for event in meant}
     stored = snapshot.get_many(Delivery, list(ids.values()))

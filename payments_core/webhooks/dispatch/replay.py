@@ -13,8 +13,7 @@ import attrs
 from msgspec import UNSET, UnsetType
 
 from payments_core.clock import DAY, SECOND, Instant, from_datetime
-from payments_core.contracts.versions import Versions
-from payments_core.engine.decision import CommitAuthority, Decision, NewJob, lock_shared
+from payments_core.engine.decision import Decision, NewJob, lock_shared
 from payments_core.engine.events import TEST, Event, EventName
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
@@ -30,9 +29,8 @@ from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id, PageLimit
 from payments_core.webhooks.delivered import find_delivered
-from payments_core.webhooks.envelopes import build_envelope, encode_body
+from payments_core.webhooks.envelopes import EventBodies
 from payments_core.webhooks.feed import decide_append, sort_events
-from payments_core.webhooks.filters import satisfies
 from payments_core.webhooks.health import reports_on
 from payments_core.webhooks.lifecycle import (
     RECOVER,
@@ -191,7 +189,7 @@ class WebhookEvents:
                 created_at_ms=now,
                 payload={"webhookId": endpoint.id},
             )
-            delivery = _make_delivery(event, endpoint, authority, self._versions, now)
+            delivery = _make_delivery(event, endpoint, self._bodies(authority), now)
             job = attempt_job(delivery, authority.mode, now=now)
             # Not in the decision's `events`: those fan out to every endpoint.
             made = Decision(delivery, holds=(endpoint,), inserts=(event, delivery, job))
@@ -215,9 +213,10 @@ class WebhookEvents:
         and ResourceConflict if the named endpoint is not active or not subscribed or its delivery
         is in progress, or if nothing is left to send.
         """
+        bodies = self._bodies(authority)
         event, seen = self._storage.read(
             authority.partition,
-            lambda snapshot: _read_resend_targets(snapshot, event_id, endpoint_id, self._versions),
+            lambda snapshot: _read_resend_targets(snapshot, event_id, endpoint_id, bodies),
         )
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Delivery, ...]]:
@@ -231,8 +230,8 @@ class WebhookEvents:
                             event,
                             endpoint.id,
                             delivery,
-                            authority,
-                            self._versions,
+                            authority.mode,
+                            bodies,
                             now=now,
                         )
                     )
@@ -247,6 +246,9 @@ class WebhookEvents:
             return Decision(tuple(item.result for item in sent)).merge(*sent)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
+
+    def _bodies(self, authority: Authority) -> EventBodies:
+        return EventBodies(self._versions, authority.partition)
 
     @once_per_key
     def recover(
@@ -299,8 +301,8 @@ def decide_resend(
     event: Event,
     endpoint_id: str,
     seen: Delivery | None,
-    authority: CommitAuthority,
-    versions: Versions,
+    mode: str,
+    bodies: EventBodies,
     *,
     now: Instant,
     trigger: Literal["retry", "resend"] = "resend",
@@ -311,30 +313,25 @@ def decide_resend(
     ResourceConflict.
     """
     endpoint = _lock_endpoint_shared(tx, endpoint_id)
-    _require_recipient(event, endpoint, versions)
+    _require_recipient(event, endpoint, bodies)
     # job first, as its worker locks it
     job = None if seen is None else tx.get(Job, seen.job_id, for_update=True)
     delivery = tx.get(Delivery, delivery_id(event.id, endpoint_id), for_update=True)
     if delivery is None:
-        made = _make_delivery(event, endpoint, authority, versions, now)
+        made = _make_delivery(event, endpoint, bodies, now)
         # Of an earlier one, which is deleted, a worker may still hold a job of the first rounds.
         made = evolve(made, round=1 + max(0, now - event.created_at_ms))
-        job = attempt_job(made, authority.mode, now=now)
-        return Decision(made, holds=(endpoint,), inserts=(made, job))
+        return Decision(made, holds=(endpoint,), inserts=(made, attempt_job(made, mode, now=now)))
     if seen is None or delivery.job_id != seen.job_id:
         raise ResourceConflict("Another request has just sent this delivery.")
-    return decide_retry(delivery, endpoint, job, authority.mode, now=now, trigger=trigger)
+    return decide_retry(delivery, endpoint, job, mode, now=now, trigger=trigger)
 
 
-def _make_delivery(
-    event: Event, endpoint: Endpoint, authority: CommitAuthority, versions: Versions, now: Instant
-) -> Delivery:
-    envelope = build_envelope(event, versions)
-    body = encode_body(envelope, endpoint.body_format, authority.partition)
-    return new_delivery(event, endpoint, body, now=now)
+def _make_delivery(event: Event, endpoint: Endpoint, bodies: EventBodies, now: Instant) -> Delivery:
+    return new_delivery(event, endpoint, bodies.encode(event, endpoint.body_format), now=now)
 
 
-def _require_recipient(event: Event, endpoint: Endpoint, versions: Versions) -> None:
+def _require_recipient(event: Event, endpoint: Endpoint, bodies: EventBodies) -> None:
     """Raise ResourceConflict unless the endpoint is active and the event is for it.
 
     A test is for the endpoint that it names, and for endpoints subscribed to tests by name; the
@@ -349,12 +346,12 @@ def _require_recipient(event: Event, endpoint: Endpoint, versions: Versions) -> 
         return
     if event.name == TEST and TEST not in endpoint.subscribed_events:
         raise ResourceConflict("The test event is for another webhook endpoint.")
-    if endpoint.filters and not satisfies(endpoint.filters, build_envelope(event, versions)):
+    if not bodies.satisfies(event, endpoint.filters):
         raise ResourceConflict("The event does not satisfy the filters of the webhook endpoint.")
 
 
 def _read_resend_targets(
-    snapshot: Snapshot, event_id: str, endpoint_id: str | UnsetType, versions: Versions
+    snapshot: Snapshot, event_id: str, endpoint_id: str | UnsetType, bodies: EventBodies
 ) -> tuple[Event, Sequence[tuple[Endpoint, Delivery | None]]]:
     """The event, and the endpoints to try, with their deliveries of it."""
     event = _get_event(snapshot, event_id)
@@ -365,7 +362,7 @@ def _read_resend_targets(
         endpoints = [endpoint]
     else:
         active = _find_active_endpoints(snapshot)
-        endpoints = [item for item in active if is_recipient(event, item, versions)]
+        endpoints = [item for item in active if is_recipient(event, item, bodies)]
     if len(endpoints) > MAX_RESEND_ENDPOINTS:
         raise ResourceConflict(
             f"More than {MAX_RESEND_ENDPOINTS} endpoints are subscribed to {event.name}; name one."
@@ -387,10 +384,10 @@ def _find_active_endpoints(snapshot: Snapshot) -> list[Endpoint]:
             return found
 
 
-def is_recipient(event: Event, endpoint: Endpoint, versions: Versions) -> bool:
+def is_recipient(event: Event, endpoint: Endpoint, bodies: EventBodies) -> bool:
     """Whether the endpoint is active and the event is for it."""
     try:
-        _require_recipient(event, endpoint, versions)
+        _require_recipient(event, endpoint, bodies)
     except ResourceConflict:
         return False
     return True
