@@ -166,7 +166,8 @@ def _build_change(endpoint_id: str) -> Form:
         path=f"{_HOME}/{endpoint_id}/change",
         section="webhooks",
         title="Change the endpoint",
-        intro="An endpoint keeps its URL. Deliveries of events that are taken away are abandoned.",
+        intro="An endpoint keeps its URL. Deliveries of events that are taken away are abandoned;"
+        " filters and the format are for the events from now on.",
         submit="Change the endpoint",
         back=f"{_HOME}/{endpoint_id}",
         back_title="Endpoint",
