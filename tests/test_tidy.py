@@ -214,7 +214,9 @@ LONGER: dict[str, str] = {
 
 
 # Files of those who use the library, which pages name.
-NAMED_FOR_OTHERS = frozenset({"models.py", "urls.py", "test_mine.py", "test_shop.py"})
+NAMED_FOR_OTHERS = frozenset(
+    {"models.py", "urls.py", "mysite/urls.py", "test_mine.py", "test_shop.py"}
+)
 
 
 # --- (e) Words --------------------------------------------------------------------------------
