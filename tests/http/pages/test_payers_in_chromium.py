@@ -119,13 +119,13 @@ def visit(
 
 
 @pytest.mark.parametrize(
-    ("script", "label"),
+    ("script", "label", "by_keys"),
     [
-        (ANNOUNCE, "Pay with \u2068Example wallet\u2069"),  # EIP-6963
-        (INJECT, "Pay with the wallet of this browser"),  # `window.ethereum` alone
+        (ANNOUNCE, "Pay with \u2068Example wallet\u2069", False),  # EIP-6963
+        (ANNOUNCE, "Pay with \u2068Example wallet\u2069", True),
+        (INJECT, "Pay with the wallet of this browser", False),  # `window.ethereum` alone
     ],
 )
-@pytest.mark.parametrize("by_keys", [False, True])
 def test_with_a_wallet_in_the_browser(shop: Shop, script: str, label: str, by_keys: bool) -> None:
     wallet = make_signing_wallet(shop.node, PAYERS_KEY)
     with visit(shop, lambda tab: wallet.inject(tab, script)) as payer:
