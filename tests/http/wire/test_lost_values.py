@@ -48,6 +48,7 @@ MEANS: Mapping[str, str] = {
     "line2": "none", "achReference": "none", "wireMessage": "none", "payerAddress": "any payer",
     "refundAddress": "required where it is used",
     "receiptId": "required where it is used", "overlapSeconds": "0", "EIP712Domain": "as signed",
+    "values": "refused where a filter needs them",
     "value": "nothing is sent", "operation": "a call, or any", "paymentId": "an example",
     # The sandbox has no money.
     "count": "1", "reverts": "no", "from": "the faucet", "reinclude": "no", "times": "1",
