@@ -332,6 +332,10 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters, 
 	@$(PY) -m benchmarks.citus
 
 # Neither is in `check`: on a busy machine they would measure the other work.
+.PHONY: walletconnect
+walletconnect: $(READY) ## Pay with WalletConnect's own script, FILE, a stand-in relay and anvil; needs chromium; half a minute
+	@$(PY) -m tests.http.pages.real_walletconnect $(FILE)
+
 .PHONY: lighthouse
 lighthouse: $(READY) ## Run Lighthouse on the checkout page and on the inbox; needs Node.js and chromium; one minute
 	@$(PY) -m tests.http.pages.lighthouse

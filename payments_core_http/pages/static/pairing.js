@@ -17,7 +17,8 @@
   // The link to this page was the press; the page that is loaded again waits for another.
   let isPressed = history.state !== STARTED;
   let loading = null; // a promise of the library
-  let opening = null; // a promise of its provider, which has reached the relay
+  let opening = null; // a promise of its provider: a second one would take the messages of the first
+  let pairing = null; // a promise of a session that has no code yet: one that hangs may end later
   let session = null; // a promise of the wallet, once it is paired
   let attempt = null; // the newest one to pair, until it ends
   let code = null; // while the wallet has to scan it: its URI and its picture
@@ -40,7 +41,10 @@
       throw error;
     });
     const provider = await Provider.init({ projectId, relayUrl, metadata });
-    provider.on("display_uri", (uri) => { attempt?.show(uri); });
+    provider.on("display_uri", (uri) => {
+      pairing = null;
+      attempt?.show(uri);
+    });
     provider.on("session_delete", () => { session = null; });
     return provider;
   };
@@ -97,9 +101,13 @@
       },
     };
     const pair = async () => {
-      opening ??= open();
+      opening ??= open().catch((error) => {
+        opening = null; // the next press opens it again
+        throw error;
+      });
       const provider = await opening;
-      return [provider, await provider.connect({ optionalNamespaces: { eip155 } })];
+      pairing ??= provider.connect({ optionalNamespaces: { eip155 } }).finally(() => { pairing = null; });
+      return [provider, await pairing];
     };
     payer.say("load");
     limit(OPENING_TIMEOUT_MS);
@@ -114,7 +122,6 @@
       return { provider, chain, address, chainNumber: `0x${BigInt(chainId).toString(16)}` };
     } catch (error) {
       if (hasCode) throw error;
-      opening = null; // the next press opens it again
       throw new payer.Stop("unloaded");
     } finally {
       clearTimeout(timer);

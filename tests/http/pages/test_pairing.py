@@ -29,10 +29,12 @@ def supply(script: bytes, **changes: Any) -> WalletConnect:
     return WalletConnect(PROJECT, script, f"sha384-{digest}", **changes)
 
 
-def offer_walletconnect(checkout: Checkout, script: bytes = b"'use strict';") -> Checkout:
+def offer_walletconnect(
+    checkout: Checkout, script: bytes = b"'use strict';", **changes: Any
+) -> Checkout:
     """The shop, whose operator has supplied WalletConnect's script."""
     service: Any = checkout.api.service
-    service.settings = attrs.evolve(service.settings, walletconnect=supply(script))
+    service.settings = attrs.evolve(service.settings, walletconnect=supply(script, **changes))
     return checkout
 
 

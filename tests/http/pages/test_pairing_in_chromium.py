@@ -25,7 +25,7 @@ STAND_IN = """
 // answers when the test lets it, and `relay` is what is wrong with the relay.
 const meet = async (trouble) => {
   if (window.relay === `${trouble} fails`) throw new Error("garbage");
-  if (window.relay === `${trouble} hangs`) await new Promise(() => {});
+  while (window.relay === `${trouble} hangs`) await new Promise((end) => setTimeout(end, 50));
 };
 window.paired = 0;
 window["@walletconnect/universal-provider"] = { UniversalProvider: { init: async (options) => {
@@ -54,6 +54,23 @@ window["@walletconnect/universal-provider"] = { UniversalProvider: { init: async
   };
 } } };
 """
+
+RELAY, RPC = "wss://127.0.0.1:1", "https://mainnet.base.org"
+CONNECT = """async (urls) => {
+  const stopped = [];
+  document.addEventListener("securitypolicyviolation", ({ blockedURI }) => {
+    stopped.push(new URL(blockedURI).origin);
+  });
+  for (const url of urls) {
+    try {
+      if (url.startsWith("wss")) new WebSocket(url);
+      else await fetch(url);
+    } catch { /* nobody is there */ }
+  }
+  while (stopped.length < 2) await new Promise((resolve) => setTimeout(resolve, 50));
+  return stopped;
+}"""
+"""Which of these the page's policy stops."""
 
 
 @attrs.define
@@ -262,9 +279,10 @@ def test_a_link_below_the_wallets_of_the_browser_is_all_before_it_is_pressed(
 
 def test_the_code_is_accessible_and_the_page_keeps_trusted_types(chromium: Browser) -> None:
     page = make_page()
-    offer_walletconnect(page.checkout, STAND_IN.encode())
+    offer_walletconnect(page.checkout, STAND_IN.encode(), relay_url=RELAY)
     with serve(page.checkout.api.app) as url:
         tab = chromium.new_page()
+        tab.route(f"{RPC}/**", lambda route: route.fulfill(body="{}"))
         tab.goto(f"{url}/pay/{page.code}{ASKED}")
         expect(tab.locator("#pairing-code .qr")).to_be_visible()
         refused = tab.evaluate("""() => {
@@ -277,5 +295,9 @@ def test_the_code_is_accessible_and_the_page_keeps_trusted_types(chromium: Brows
           } catch (error) { return error.name; }
         }""")
         assert again == "TypeError"
+        stopped = tab.evaluate(
+            CONNECT, [RELAY, RPC, "wss://other.example", "https://other.example"]
+        )
+        assert stopped == ["wss://other.example", "https://other.example"]
         require_accessible(tab, 320)
         tab.close()
