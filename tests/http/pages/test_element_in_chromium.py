@@ -117,6 +117,7 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def shops() -> Iterator[tuple[Checkout, Shop, str]]:
     checkout = Checkout(MemoryStorage())
+    checkout.run()  # scans the network, without which the page does not say that nothing arrived
     with serve(place(checkout.api, "mount")) as service:
         shop = Shop(service + PREFIX)
         with serve(shop) as url:
@@ -145,6 +146,7 @@ def test_a_payment_on_a_real_node_is_heard_by_the_shop(chromium: Browser) -> Non
         chain = AnvilChain(process.url, BASE, signer())
         chain.prepare_node()
         checkout = Checkout(MemoryStorage(), sandbox_chains={BASE: chain})
+        checkout.run()
         client = Client.in_process(checkout.api.app, checkout.api.app_row.id, checkout.api.secret)
         with serve(checkout.api.app) as service:
             shop = element_shop.create_shop(client, checkout.merchant, service)
