@@ -31,7 +31,7 @@ class WalletConnect:
     `script` is the content of `dist/index.umd.js` of `@walletconnect/universal-provider`, a package
     of npm, and `integrity` its hash as HTML has it, such as `sha384-...`. `project_id` is the
     operator's at WalletConnect, and payers' browsers connect to `relay_url`. Raises ValueError,
-    which names what is wrong.
+    which names the field that is wrong.
 
     >>> WalletConnect("c0ffee", b"", "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
     WalletConnect(project_id='c0ffee', ...)
@@ -48,16 +48,14 @@ class WalletConnect:
     def __attrs_post_init__(self) -> None:
         written = _INTEGRITY.fullmatch(self.integrity)
         if written is None:
-            raise ValueError("the integrity must be sha256-, sha384- or sha512- and a base64 hash")
+            raise ValueError("integrity must be sha256-, sha384- or sha512- and a base64 hash")
         found = base64.b64encode(hashlib.new(written[1], self.script).digest()).decode()
         if found != written[2]:
-            raise ValueError(
-                f"the script has another hash than the integrity: {written[1]}-{found}"
-            )
+            raise ValueError(f"script has another hash than integrity: {written[1]}-{found}")
         if not _PROJECT_ID.fullmatch(self.project_id):
-            raise ValueError("the project id must be 1 to 64 letters and digits")
+            raise ValueError("project_id must be 1 to 64 letters, digits, - and _")
         if not _RELAY_URL.fullmatch(self.relay_url):
-            raise ValueError("the relay must be a wss:// URL without a query")
+            raise ValueError("relay_url must be a wss:// URL without a query")
 
 
 @attrs.frozen

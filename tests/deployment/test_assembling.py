@@ -251,7 +251,7 @@ class TestWalletConnect:
     def test_another_file_and_none_are_refused(self, tmp_path: Path) -> None:
         (tmp_path / "wc.js").write_bytes(b"changed")
         for script, said in (
-            ("wc.js", "walletconnect cannot be used: the script has another hash"),
+            ("wc.js", "walletconnect cannot be used: script has another hash"),
             ("none.js", "walletconnect.script points to a file that cannot be read"),
         ):
             with pytest.raises(ConfigurationRefused, match=said):

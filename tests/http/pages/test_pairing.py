@@ -157,13 +157,13 @@ def test_no_other_text_is_drawn(checkout: Checkout, uri: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"script": b"another"}, "another hash"),
-        ({"integrity": ""}, "must be sha256-"),
-        ({"integrity": "md5-AAAA"}, "must be sha256-"),
-        ({"project_id": "a b"}, "project id"),
-        ({"relay_url": "https://relay.example"}, "must be a wss:// URL"),
-        ({"relay_url": "wss://relay.example; script-src *"}, "must be a wss:// URL"),
-        ({"relay_url": "wss://relay.example?a=1"}, "must be a wss:// URL"),
+        ({"script": b"another"}, "script has another hash"),
+        ({"integrity": ""}, "integrity must be sha256-"),
+        ({"integrity": "md5-AAAA"}, "integrity must be sha256-"),
+        ({"project_id": "a b"}, "project_id must be"),
+        ({"relay_url": "https://relay.example"}, "relay_url must be a wss:// URL"),
+        ({"relay_url": "wss://relay.example; script-src *"}, "relay_url must be a wss:// URL"),
+        ({"relay_url": "wss://relay.example?a=1"}, "relay_url must be a wss:// URL"),
     ],
 )
 def test_settings_that_cannot_be_right_are_refused(changes: dict[str, Any], said: str) -> None:
