@@ -28,7 +28,7 @@ _DEPOSIT_STATUSES: tuple[DepositStatus, ...] = get_args(DepositStatus)
 _FILTERS = (
     Filter(
         "search",
-        "Id, your own id of the user, payment address, username or wallet",
+        "Id, user, payment address or wallet",
         "search",
         is_wide=True,
     ),

@@ -76,7 +76,9 @@ STATUS_CHANGES: Mapping[EndpointStatus, StatusWords] = {
         "Disable", "Nothing is sent to it. Deliveries that wait are abandoned; it can be activated."
     ),
     "archived": StatusWords(
-        "Archive", "Nothing is sent to it any more. Deliveries that wait are abandoned.", True
+        "Archive",
+        "Nothing is sent to it any more, for good. Deliveries that wait are abandoned.",
+        True,
     ),
 }
 """What each status means for an endpoint that has another."""

@@ -121,8 +121,8 @@ def _count_confirmations(progress: ReceiptProgress, language: Language) -> str:
     blocks = language.format_number(progress.confirmations)
     if not progress.required:
         return language.translate_count(
-            "%(blocks)s confirmation",
-            "%(blocks)s confirmations",
+            "%(blocks)s confirmation so far",
+            "%(blocks)s confirmations so far",
             progress.confirmations,
             blocks=blocks,
         )

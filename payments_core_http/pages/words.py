@@ -53,10 +53,7 @@ STAGE_WORDS: Mapping[Stage, Words] = {
     "processing": Words(
         "wait",
         N_("Your payment is being confirmed"),
-        N_(
-            "It is on the network, or will be in a moment. It counts once it is confirmed. Do not"
-            " send it again."
-        ),
+        N_("It counts once it is confirmed. Do not send it again."),
     ),
     "received": Words(
         "good",
@@ -123,8 +120,8 @@ STAGE_WORDS: Mapping[Stage, Words] = {
         "warn",
         N_("Wait for the merchant"),
         N_(
-            "%(received)s of %(amount)s has arrived. The merchant has been notified and decides"
-            " what happens next. Do not send anything now."
+            "%(received)s has arrived. The merchant has been notified and decides what happens"
+            " next. Do not send anything now."
         ),
     ),
     "partially_refunded": Words(
@@ -192,7 +189,7 @@ PART_PROCESSING_WORDS = Words(
     N_("A part of the payment is being confirmed"),
     N_(
         "Your transfer was less than the amount. It counts once it is confirmed. %(due)s is still"
-        " due."
+        " due: you can pay it now."
     ),
 )
 """For the stage `processing` if the amount in transit is too small."""
@@ -249,7 +246,10 @@ MISDIRECTED_DUE_WORDS = Words(
 UNDONE_WORDS = Words(
     "warn",
     N_("Look in your wallet before you pay again"),
-    N_("The network has undone a transfer that had arrived. It may still come back."),
+    N_(
+        "The network has undone a transfer that had arrived. It may still come back: wait. Pay"
+        " again only if your wallet shows that it failed, or no longer shows it."
+    ),
 )
 """While an amount is due and nothing else has arrived: nodes often put such a transfer into another
 block, and its payer would pay twice."""

@@ -148,14 +148,15 @@ const checkout = (() => {
     if (passed > LONGEST_TICK_MS) poll(); // the device slept, or its clock was set
   };
 
-  // Times are in UTC for those without scripts.
+  // Times are in UTC for those without scripts. The hour stays on one line.
   const showLocalTimes = () => {
     const format = new Intl.DateTimeFormat(`${document.documentElement.lang}-u-nu-latn`, {
       year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit",
       timeZoneName: "short",
     });
     for (const time of document.querySelectorAll("time")) {
-      time.firstElementChild.textContent = format.format(new Date(time.dateTime));
+      time.firstElementChild.textContent = format.format(new Date(time.dateTime))
+        .replace(/[^\s,،][^,،]*$/, (hour) => hour.replace(/\s/g, "\u00a0"));
     }
   };
 

@@ -1,5 +1,12 @@
-// Copies the value beside a button. Without it, readers select. checkout.js begins with it.
+// Copies the value beside a button, and shows the current section. Without it, readers select and
+// scroll. checkout.js begins with it.
 document.documentElement.classList.add("js");
+
+// On a narrow screen the dashboard's sections scroll sideways.
+document.addEventListener("DOMContentLoaded", () => {
+  const section = document.querySelector(".top [aria-current]");
+  if (section) section.closest("nav").scrollLeft = section.offsetLeft - 100;
+});
 
 document.addEventListener("click", async ({ target }) => {
   const button = target.closest(".copied button");

@@ -209,6 +209,15 @@ class TestEveryPage:
         assert page.locator(".copied button").first.is_hidden()
         context.close()
 
+    def test_on_a_narrow_screen_the_current_section_is_in_sight(
+        self, dashboard: ServedDashboard, page: Page
+    ) -> None:
+        page.set_viewport_size({"width": 390, "height": 700})
+        for name in ("inbox", "webhooks", "security"):
+            page.goto(f"{dashboard.url}/dashboard/{name}")
+            current = page.locator(".top [aria-current]")
+            expect(current).to_be_in_viewport(ratio=0.9)
+
     def test_all_of_it_is_reached_by_keyboard(self, dashboard: ServedDashboard, page: Page) -> None:
         page.goto(dashboard.url + LIST)
         page.keyboard.press("Tab")
