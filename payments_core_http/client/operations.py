@@ -1804,7 +1804,7 @@ def events_list(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> PageCall[Page[Event], Event]:
-    """List events, newest first; or with `after` each event once, oldest first. Needs
+    """List events, newest first; or each event once, oldest first, after a cursor. Needs
     `v2:webhooks`, `v2:console`. The events that match all filters; the times are ISO 8601
     with a zone. Also refused: `after` together with `cursor`, `createdAfter` or
     `createdBefore`.

@@ -80,10 +80,11 @@ def find_signer_faults(service: PaymentsService, mode: str) -> Iterator[Finding]
 def find_refused_operators(service: PaymentsService, mode: str) -> Iterator[Finding]:
     """What `payments doctor` says of the operators on each chain that must allow them: a line for
     all, and one for each that is not allowed."""
+    checked = {n: chain for n, chain in service.chains.items() if isinstance(chain, ChecksOperators)}
+    if not checked:
+        return
     environments = list(islice(_find_environments(service, mode), MAX_CHECKED_AT_START))
-    for number, chain in service.chains.items():
-        if not isinstance(chain, ChecksOperators):
-            continue
+    for number, chain in checked.items():
         name = f"operators of chain {number}"
         try:
             refused = chain.find_refused_operators(environments)

@@ -77,7 +77,7 @@ CONSOLE = (
         "GET", "/v2/console/events", console.list_events, needs=CONSOLE_KEY,
         query=bodies.ListEvents,
         response=ListOf(views.EventView), operation="listEvents",
-        summary="List events, newest first; or with `after` each event once, oldest first.",
+        summary="List events, newest first; or each event once, oldest first, after a cursor.",
     ),
     Route(
         "GET", "/v2/console/events/{eventId}", console.read_event, needs=CONSOLE_KEY,

@@ -16,7 +16,7 @@ from tests.http.console import DELIVERY, HOOK, LATER, NEVER, OK, OTHER, Console,
 
 ENDPOINT = {
     "id", "appId", "environmentId", "url", "description", "subscribedEvents", "status",
-    "createdAt", "updatedAt",
+    "createdAt", "updatedAt", "filters", "bodyFormat",
 }  # fmt: skip
 ENVELOPE = {"id", "name", "apiVersion", "createdAt", "payload"}
 
