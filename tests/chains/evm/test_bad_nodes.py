@@ -26,6 +26,8 @@ from tests.service.world import BASE, USDC, atomic
 HUGE = "0x" + "f" * 65
 BY_HASH = ("eth_getTransactionReceipt", "eth_getTransactionByHash")
 WAITING = ("jobs", "notice_readers", "scan_wishes", "simulated_time")
+FED = ("event_feed", "event_feed_ends")
+"""Events get their places while no node answers, too."""
 SCANNED = ("scan_cursors", "deposits")
 
 
@@ -50,13 +52,13 @@ def over(world: AnvilScene, *urls: str) -> EvmChain:
 
 
 def records(world: AnvilScene, *names: str) -> dict[Any, Any]:
-    """All that is stored under these names, or all but what tries again, and when."""
+    """All that is stored under these names, or all but what tries again and when, and places."""
     storage = world.storage
     assert isinstance(storage, MemoryStorage)
     return {
         (table, place): row
         for table, rows in storage._tables.items()
-        if (table[1] in names if names else table[1] not in WAITING)
+        if (table[1] in names if names else table[1] not in (*WAITING, *FED))
         for place, row in rows.items()
     }
 
