@@ -13,7 +13,13 @@ from payments_core.accounts.verification.port import KycProvider
 from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank
 from payments_core.chains.gas import ReportsGas
-from payments_core.chains.loader import BeginsOnSight, Checkable, ChecksNodes, ChecksSigners
+from payments_core.chains.loader import (
+    BeginsOnSight,
+    Checkable,
+    ChecksNodes,
+    ChecksOperators,
+    ChecksSigners,
+)
 from payments_core.chains.port import (
     CallsContracts,
     Chain,
@@ -70,6 +76,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
         BeginsOnSight,
         ReportsGas,
         ChecksNodes,
+        ChecksOperators,
         ChecksSigners,
         HasContracts,
         ReadsCode,

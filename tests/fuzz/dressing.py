@@ -41,6 +41,7 @@ LIKELY: Mapping[str, Sequence[Any]] = {
     "assetSymbol": ("USDC",),
     "cancelUrl": (f"{ORIGIN}/cancelled",),
     "chainId": (BASE,),
+    "filters": ([{"field": "payload.amountAtomic", "op": ">=", "value": "1"}], []),
     "externalUserId": ("shop-buyer", "shop-seller"),
     "destinationChainID": (BASE, 137),
     "destinationPaymentAddress": ("shop_seller@shop",),

@@ -105,6 +105,11 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "is required, .*|cannot be given together .*",
     ): "Which parameters of a query exclude each other is said in words.",
     (".*", "cursor", "is not a cursor of this list"): GIVEN_BEFORE,
+    (
+        "(create|change)Webhook",
+        r"filters\[\]([.](op|field|value|values(\[\])?))?",
+        "is no field of an event|compares numbers .*|is required with .*|must be .*",
+    ): "Which rules an event can satisfy follows from the catalogue.",
     ("listEvents", "after", "is not a cursor of .*"): GIVEN_BEFORE,
     (
         "listEvents",

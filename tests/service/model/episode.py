@@ -63,6 +63,7 @@ _AS_IT_SHOULD_BE = (
     "will be retried when their leases expire",
     "ALARM: the credit of",
     "matches no on-ramp and was sent back",
+    "was not accepted, and waits",
 )
 
 _PARTICULARS = re.compile(r"0x\w+|\w+_[-\w]{24}|\d+")

@@ -337,7 +337,7 @@ PLANTED: dict[Plant, int] = {
     what_was_sent_can_be_withdrawn: 11,
     reverted_transfers_are_not_noticed: 1,
     reorganisations_are_not_told: 5,
-    holds_hold_nothing: 401,
+    holds_hold_nothing: 190,
     nothing_expires: 0,
     evidence_keeps_no_payment: 27,
     purged_escrows_are_forgotten: 362,
@@ -369,6 +369,7 @@ OF_RETURNS = (
     what_does_not_count_goes_back_twice,
     what_is_credited_to_nobody_goes_back_twice,
     nobody_is_refunded,
+    holds_hold_nothing,
 )
 """Those that are found sooner where mostly returns are played."""
 
