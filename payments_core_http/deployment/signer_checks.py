@@ -80,7 +80,9 @@ def find_signer_faults(service: PaymentsService, mode: str) -> Iterator[Finding]
 def find_refused_operators(service: PaymentsService, mode: str) -> Iterator[Finding]:
     """What `payments doctor` says of the operators on each chain that must allow them: a line for
     all, and one for each that is not allowed."""
-    checked = {n: chain for n, chain in service.chains.items() if isinstance(chain, ChecksOperators)}
+    checked = {
+        n: chain for n, chain in service.chains.items() if isinstance(chain, ChecksOperators)
+    }
     if not checked:
         return
     environments = list(islice(_find_environments(service, mode), MAX_CHECKED_AT_START))
