@@ -301,7 +301,7 @@ def test_a_wallet_that_announces_itself_is_offered_once(chromium: Browser) -> No
     page, wallet = SCENES["waiting"](), Wallet({})
     with serve(page.checkout.api.app) as url:
         tab = chromium.new_page()
-        late = ANNOUNCE.replace("(() => {", "setTimeout(() => {", 1).replace("})();", "}, 1e3);")
+        late = ANNOUNCE.replace("(() => {", "setTimeout(() => {", 1).replace("})();", "}, 3e3);")
         wallet.inject(tab, f"{INJECT}{late}")
         tab.clock.install()
         tab.goto(f"{url}/pay/{page.code}")
