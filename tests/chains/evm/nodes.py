@@ -142,6 +142,13 @@ class Node:
                 return Receipt(raw["status"] == "0x1", int(raw["gasUsed"], 16), contract, raw)
         raise AssertionError(f"{transaction_hash} is in no block")
 
+    def wait_until_mined(self) -> None:
+        """Wait until no transaction is without a block; only while blocks are made at once."""
+        for _ in range(1_000):
+            if int(self.ask("txpool_status")["pending"], 16) == 0:
+                return
+        raise AssertionError("the node makes no block")
+
     def create(self, code: bytes, sender: str = STRANGER) -> str:
         """Deploy a contract; its address."""
         contract = self.do(sender, None, code).contract
