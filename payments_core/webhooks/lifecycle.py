@@ -157,6 +157,10 @@ class AttemptResult:
     failure: str | None = None
 
 
+_FREE_FIELDS = ("description", "subscribed_events", "filters", "body_format")
+"""What a change of an endpoint replaces, whatever its status."""
+
+
 def decide_create(endpoint: Endpoint) -> Decision[Endpoint]:
     """A new endpoint."""
     return Decision(endpoint, inserts=(endpoint,), refusals={ACTIVE_URL: WebhookUrlInUse()})
@@ -167,15 +171,10 @@ def decide_update(
 ) -> Decision[Endpoint]:
     """Change an endpoint. Raises InvalidState for an archived one."""
     ENDPOINT.step(endpoint.status, "edit")
-    changed = endpoint
-    if changes.description is not UNSET:
-        changed = evolve(changed, description=changes.description)
-    if changes.subscribed_events is not UNSET:
-        changed = evolve(changed, subscribed_events=changes.subscribed_events)
-    if changes.filters is not UNSET:
-        changed = evolve(changed, filters=changes.filters)
-    if changes.body_format is not UNSET:
-        changed = evolve(changed, body_format=changes.body_format)
+    given = {name: getattr(changes, name) for name in _FREE_FIELDS}
+    changed = evolve(
+        endpoint, **{name: value for name, value in given.items() if value is not UNSET}
+    )
     if changes.status is not UNSET:
         row = ENDPOINT.step(endpoint.status, STATUS_TRIGGERS[changes.status])
         changed = evolve(changed, status=cast(EndpointStatus, row.target), disabled_reason=None)
