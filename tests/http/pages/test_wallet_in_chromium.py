@@ -71,6 +71,8 @@ def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Visit]:
     with serve(page.checkout.api.app) as url:
         tab = context.new_page()
         wallet.inject(tab)
+        # The browser stays when a paid page leads back to its shop.
+        tab.route("https://shop.example/**", lambda route: route.fulfill(status=204))
         tab.clock.install()
         tab.goto(f"{url}/pay/{page.code}")
         yield Visit(page, wallet, tab)
