@@ -43,5 +43,7 @@ def _read_page(after: Position | None, snapshot: Snapshot) -> Page[FeedBatch]:
 
 def _decide(ids: Sequence[str], tx: Transaction) -> Decision[None]:
     stored = tx.get_many(FeedBatch, ids, for_update=True).values()
+    if not stored:  # another purge has deleted all of them meanwhile
+        return Decision(None)
     *over, last = sorted(stored, key=lambda batch: batch.position)
     return Decision(None, replaces=(evolve(last, event_ids=()),), deletes=tuple(over))
