@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -135,7 +136,7 @@ class Node:
 
     def receipt(self, transaction_hash: str) -> Receipt:
         """The receipt of a transaction that is about to be in a block."""
-        for _ in range(1_000):
+        for _ in self._looks():
             raw = self.ask("eth_getTransactionReceipt", transaction_hash)
             if raw is not None:
                 contract = raw.get("contractAddress")
@@ -144,10 +145,17 @@ class Node:
 
     def wait_until_mined(self) -> None:
         """Wait until no transaction is without a block; only while blocks are made at once."""
-        for _ in range(1_000):
+        for _ in self._looks():
             if int(self.ask("txpool_status")["pending"], 16) == 0:
                 return
         raise AssertionError("the node makes no block")
+
+    def _looks(self) -> Iterator[None]:
+        """Look after the node as long as one needs on a busy machine."""
+        ends_at = time.monotonic() + 30
+        while time.monotonic() < ends_at:
+            yield
+            time.sleep(0.002)
 
     def create(self, code: bytes, sender: str = STRANGER) -> str:
         """Deploy a contract; its address."""
