@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 
 import attrs
+import msgspec
 from msgspec import Meta
 
 from payments_core.brief_repr import brief_repr
@@ -244,23 +245,49 @@ def _list_fields(versions: Versions, date: str) -> frozenset[str]:
 
 # Rules as texts
 
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_RULE = re.compile(rf"\s*({_STRING}(?!\S)|\S*)\s*(\S*)\s*(.*?)\s*", re.DOTALL)
+_ITEM = re.compile(rf"\s*({_STRING}(?=\s*(?:,|$))|[^,]+)")
+_PLAIN_FIELD = re.compile(r'[^\s"]\S*')
+_PLAIN_VALUE = re.compile(r'[^\s"](?:[^\r\n]*\S)?')
+_PLAIN_ITEM = re.compile(r'[^\s",](?:[^\r\n,]*[^\s,])?')
+
 
 def parse_rule(text: str) -> dict[str, Any]:
     """A rule as a document, from its text: a field, an operator and a value, divided by spaces:
-    `payload.amountAtomic >= 100000000`. The values of `in` are divided by commas.
+    `payload.amountAtomic >= 100000000`. The values of `in` are divided by commas. What the text
+    would not say so, such as a value with a comma, is in double quotes, as in JSON.
 
     What is wrong with it is left to `check_filters`.
     """
-    field, op, rest = (*text.split(None, 2), "", "", "")[:3]
-    rule: dict[str, Any] = {"field": field, "op": op}
+    parts = _RULE.fullmatch(text)
+    assert parts is not None, "each part may be empty"
+    field, op, rest = parts.groups()
+    rule: dict[str, Any] = {"field": _unquote(field), "op": op}
     if op == "in":
-        rule["values"] = [one.strip() for one in rest.split(",") if one.strip()]
+        items = (found[1].strip() for found in _ITEM.finditer(rest))
+        rule["values"] = [_unquote(one) for one in items if one]
     elif rest:
-        rule["value"] = rest.strip()
+        rule["value"] = _unquote(rest)
     return rule
 
 
 def write_rule(rule: EventFilter) -> str:
-    """The text of a rule."""
-    value = ", ".join(rule.values) or rule.value
-    return " ".join(one for one in (rule.field, rule.op, value) if one)
+    """The text of a rule, of which `parse_rule` makes the same one."""
+    value = "" if rule.value is None else _quote(rule.value, _PLAIN_VALUE)
+    items = ", ".join(_quote(one, _PLAIN_ITEM) for one in rule.values)
+    field = _quote(rule.field, _PLAIN_FIELD)
+    return " ".join(one for one in (field, rule.op, value, items) if one)
+
+
+def _quote(text: str, plain: re.Pattern[str]) -> str:
+    return text if plain.fullmatch(text) else msgspec.json.encode(text).decode()
+
+
+def _unquote(text: str) -> str:
+    if not text.startswith('"'):
+        return text
+    try:
+        return msgspec.json.decode(text, type=str)
+    except msgspec.DecodeError:
+        return text

@@ -97,6 +97,24 @@ class TestFilters:
         [now] = console.get("webhooks").json["webhookEndpoints"]
         assert (now["filters"], now["bodyFormat"]) == ([], "cloudevents")
 
+    def test_a_change_of_something_else_keeps_every_rule(
+        self, console: Console, browser: OperatorBrowser
+    ) -> None:
+        made = console.endpoint()
+        console.patch(
+            made,
+            filters=[
+                {"field": "payload.reference", "op": "in", "values": ["Doe, Jane", ' "x" ', "y"]},
+                {"field": "payload.reference", "op": "!=", "value": "two\r\nlines "},
+                {"field": "payload.metadata.my key", "op": "exists"},
+            ],
+        )
+        [before] = console.get("webhooks").json["webhookEndpoints"]
+        path = f"{LIST}/{made['id']}/change"
+        browser.submit(path, path, description="Ours")
+        [after] = console.get("webhooks").json["webhookEndpoints"]
+        assert (after["description"], after["filters"]) == ("Ours", before["filters"])
+
     def test_what_is_wrong_is_beside_the_rules(
         self, console: Console, browser: OperatorBrowser
     ) -> None:
