@@ -23,7 +23,7 @@ from payments_core.brief_repr import brief_repr
 from payments_core.clock import parse_iso
 from payments_core.contracts.versions import Versions
 from payments_core.engine.event_payloads import render_fields
-from payments_core.engine.events import CATALOGUE
+from payments_core.engine.events import BY_NAME, CATALOGUE
 from payments_core.errors import FieldError, ValidationFailed
 
 MAX_RULES = 10
@@ -96,7 +96,11 @@ def _read_time(value: Any) -> int | None:
 def _read_text(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, str | int) else None
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def _read_name(value: Any) -> str | None:
+    return value if value in BY_NAME else None
 
 
 _INTEGER = _Kind(_read_integer, "a whole number")
@@ -104,8 +108,10 @@ _AMOUNT = _Kind(_read_integer, "a whole number in the smallest unit")
 _PRICE = _Kind(_read_decimal, "a decimal number")
 _TIME = _Kind(_read_time, "an ISO 8601 time with a zone")
 _TEXT = _Kind(_read_text, "a text", is_ordered=False)
+_NAME = _Kind(_read_name, "the name of an event", is_ordered=False)
 
-_BY_NAME: Mapping[str, _Kind] = {
+_BY_FIELD: Mapping[str, _Kind] = {
+    "name": _NAME,
     "createdAt": _TIME,
     "estimatedAt": _TIME,
     "chainId": _INTEGER,
@@ -122,7 +128,7 @@ _METADATA = "payload.metadata."
 
 def _kind_of(field: str) -> _Kind:
     name = field.rpartition(".")[2]
-    return _AMOUNT if name.endswith("Atomic") else _BY_NAME.get(name, _TEXT)
+    return _AMOUNT if name.endswith("Atomic") else _BY_FIELD.get(name, _TEXT)
 
 
 # The operators
@@ -147,17 +153,27 @@ def satisfies(filters: Sequence[EventFilter], envelope: Envelope) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _compile(rule: EventFilter) -> Callable[[Envelope], bool]:
-    path, judge = tuple(rule.field.split(".")), _judge_of(rule)
+    judge = _judge_of(rule)
 
     def holds(envelope: Envelope) -> bool:
-        found: Any = envelope
-        for name in path:
-            found = found.get(name) if isinstance(found, Mapping) else None
+        found = _find_value(envelope, rule.field)
         if found is None:
             return rule.op == "absent"
         return judge(found if isinstance(found, list | tuple) else (found,))
 
     return holds
+
+
+def _find_value(document: Any, path: str) -> Any:
+    """The value at a path with dots; a key of metadata may have dots itself. None if it is absent
+    or null."""
+    if not isinstance(document, Mapping):
+        return None
+    found = document.get(path)
+    ends = (at for at, character in enumerate(path) if character == ".")
+    while found is None and (end := next(ends, None)) is not None:
+        found = _find_value(document.get(path[:end]), path[end + 1 :])
+    return found
 
 
 def _judge_of(rule: EventFilter) -> Callable[[Sequence[Any]], bool]:
@@ -228,7 +244,7 @@ def _says(is_missing: bool, op: str) -> str:
 
 def _is_field(field: str, versions: Versions, date: str) -> bool:
     if field.startswith(_METADATA):
-        return all(field.removeprefix(_METADATA).split("."))
+        return field != _METADATA
     return field in _ENVELOPE or field in _list_fields(versions, date)
 
 
