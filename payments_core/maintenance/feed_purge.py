@@ -26,12 +26,13 @@ def purge_places(
     """Delete the places of events that are older than `before`; True if it ended after so many
     batches, and there may be more. Do it before the events are deleted."""
     after: Position | None = None
+    emptied: list[str] = []  # the last of the page before, which is not the last any more
     for _ in range(max_batches or sys.maxsize):
         page = storage.read(partition, partial(_read_page, after))
         old = list(takewhile(lambda batch: batch.oldest_ms < before, page.records))
         if len(old) > 1 or any(batch.event_ids for batch in old):
-            commit(partition, partial(_decide, [batch.id for batch in old]))
-        after = page.next
+            commit(partition, partial(_decide, [*emptied, *(batch.id for batch in old)]))
+        after, emptied = page.next, [batch.id for batch in old[-1:]]
         if after is None or len(old) < len(page.records):
             return False
     return True

@@ -12,6 +12,7 @@ from payments_core.clock import DAY
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import BY_NAME, Event, NewEvent
 from payments_core.errors import ValidationFailed
+from payments_core.maintenance import feed_purge
 from payments_core.maintenance.retention import EVENTS_RETENTION_MS, EventPurge
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Position, Storage
@@ -188,6 +189,25 @@ def test_a_reader_that_kept_up_survives_the_purge(bench: ReplayBench) -> None:
     beginner = Reader(bench)
     beginner.after = (0, 0, "")
     assert refuses(beginner), "it has missed all of them"
+
+
+def test_a_purge_of_many_batches_of_places_leaves_one_without_events(
+    memory_bench: ReplayBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_purge, "BATCH", 2)
+    for _ in range(9):
+        commit_together(memory_bench, 1)
+        memory_bench.settle()
+    memory_bench.clock.advance((EVENTS_RETENTION_MS + DAY) / 1000)
+    commit_together(memory_bench, 2)
+    memory_bench.settle()
+    purge(memory_bench)
+    partition = memory_bench.authority.partition
+    [gone, kept] = memory_bench.storage.read(
+        partition, lambda tx: tx.find(FeedBatch, "by_position")
+    ).records
+    assert (gone.position, gone.event_ids, len(kept.event_ids)) == (9, (), 2)
+    assert sorted(Reader(memory_bench, limit=1).poll_all()) == sorted(memory_bench.event_ids())
 
 
 def test_a_place_of_a_lost_future_is_refused(memory_bench: ReplayBench) -> None:
