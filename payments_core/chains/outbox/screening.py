@@ -102,10 +102,12 @@ class _Answers:
         The newest stored answer must be clear too: since then another may have been given, or the
         provider may have reported news of the case.
         """
-        held = self.known.holds.get(job.claimed.job.id)
-        if held is None or now - held.updated_at_ms > ANSWERS_COUNT_MS:
-            return
         assert job.transfer is not None
+        held = self.known.holds.get(job.claimed.job.id)
+        if held is None or held.transfer_id != job.transfer.id:
+            return
+        if now - held.updated_at_ms > ANSWERS_COUNT_MS:
+            return
         cleared = set(held.cleared)
         for concern in screened.concerns:
             row = self.rows.get(concern.subject.key)

@@ -12,6 +12,7 @@ import pytest
 from payments_core.addresses import normalize_address
 from payments_core.chains.outbox import screening as gate
 from payments_core.clock import HOUR
+from payments_core.evolve import evolve
 from payments_core.payments import payer_totals, screening
 from payments_core.screening.port import ScreeningRequest, Verdict
 from payments_core.screening.record import ScreeningVerdict
@@ -20,7 +21,7 @@ from payments_core.telemetry import HeldFinding, NoopTelemetry
 from tests.service.notices.office import new_id, notice
 from tests.service.screening.desk import Desk, case_of
 from tests.service.screening.owners import OWNERS, RELEASED, Case, list_held, screened, send
-from tests.service.world import World
+from tests.service.world import World, write
 
 Begin = Callable[[World, Desk], Case]
 
@@ -295,6 +296,21 @@ def test_a_slow_provider_is_asked_once_for_each_of_very_many_senders(
     memory_world.advance_until(lambda: memory_world.paid(id).status == "succeeded", 120)
     assert len(desk.asked) == len(set(desk.references)) == 46
     assert list_held(memory_world) == []
+
+
+def test_an_answer_of_an_earlier_look_counts_for_no_other_transfer_of_the_job(
+    memory_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a reorg the owner may name another one, and the job looks at it in its next turn."""
+    world, desk = memory_world, SlowDesk(memory_world, monkeypatch)
+    id = begin_release_of_many(world, desk)
+    world.advance_until(lambda: "in_review" in world.paid(id).labels, 1, most=90)
+    earlier = len(desk.asked)
+    [held] = list_held(world)
+    assert held.cleared
+    write(world.storage, world.environment_id, lambda tx: tx.replace(evolve(held, transfer_id="x")))
+    world.advance_until(lambda: world.paid(id).status == "succeeded", 120)
+    assert len(desk.asked) == earlier + 46
 
 
 @pytest.mark.parametrize("ends", ["notice", "pause"])
