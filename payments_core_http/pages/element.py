@@ -6,11 +6,22 @@ The script asks for the Payment's link with the client secret, and shows the lin
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
 from payments_core_http.pages.languages import LANGUAGES, get_language
-from payments_core_http.pages.words import ELEMENT_WORDS
+from payments_core_http.pages.words import N_
+
+ELEMENT_WORDS: Mapping[str, str] = {
+    "pay": N_("Pay"),
+    "payment": N_("Payment"),
+    "close": N_("Close"),
+    "alone": N_("Open in a new tab"),
+    "refused": N_("This payment cannot be shown"),
+    "unreachable": N_("The page cannot be shown at present"),
+}
+"""The texts of the element in a shop's own page; all others are in the page that it shows."""
 
 
 @cache

@@ -3,6 +3,7 @@ operator's script, and reach its relay and the network's node. No other page may
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import attrs
@@ -10,12 +11,20 @@ import attrs
 from payments_core.chains.port import NetworkKind
 from payments_core.networks import Network
 from payments_core_http.pages.transfer_request import PUBLIC_KINDS
+from payments_core_http.pages.words import N_
 
 if TYPE_CHECKING:
     from payments_core.settings import WalletConnect
 
 ASKED = "walletconnect"
 """The `wallet` in the query of a page on which a payer has asked for it."""
+
+PAIRING_WORDS: Mapping[str, str] = {
+    "load": N_("Opening WalletConnect."),
+    "scan": N_("Scan the code with your wallet, or open it in a wallet on this device."),
+    "unloaded": N_("Nothing was sent: WalletConnect did not open. Try another way to pay."),
+}
+"""The script's messages in addition to WALLET_WORDS."""
 
 
 @attrs.frozen(kw_only=True)

@@ -16,15 +16,10 @@ from payments_core_http.pages.checkout import CheckoutView, build_view
 from payments_core_http.pages.choices import make_choice_token
 from payments_core_http.pages.error_words import find_error_words
 from payments_core_http.pages.languages import LANGUAGES, Language, choose_language
-from payments_core_http.pages.pairing import Pairing, find_pairing
+from payments_core_http.pages.pairing import PAIRING_WORDS, Pairing, find_pairing
 from payments_core_http.pages.qr_codes import render_qr_code
 from payments_core_http.pages.sandbox_panel import PanelForm, build_panel
-from payments_core_http.pages.words import (
-    NETWORK_WORDS,
-    PAIRING_WORDS,
-    REACH_WORDS,
-    WALLET_WORDS,
-)
+from payments_core_http.pages.words import NETWORK_WORDS, REACH_WORDS, WALLET_WORDS
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

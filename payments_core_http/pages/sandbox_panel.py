@@ -7,6 +7,7 @@ own token, so that another site that has seen the link cannot send it.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -15,7 +16,7 @@ import attrs
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import InsufficientPermissions, NotFound, ValidationFailed
 from payments_core.sandbox.payer import ACTIONS
-from payments_core_http.pages.words import PANEL_WORDS
+from payments_core_http.pages.words import N_
 
 if TYPE_CHECKING:
     from payments_core.payments.checkout.checkout import CheckoutPage
@@ -24,6 +25,19 @@ if TYPE_CHECKING:
     from payments_core_http.pages.languages import Language
 
 _PURPOSE = "checkout panel"
+
+PANEL_WORDS: Mapping[Action, str] = {
+    "pay": N_("Pay in full"),
+    "pay_short": N_("Pay too little"),
+    "pay_over": N_("Pay too much"),
+    "pay_twice": N_("Pay twice"),
+    "pay_late": N_("Pay too late"),
+    "buy": N_("Pay by card or bank"),
+    "mine": N_("Add 20 blocks"),
+    "reorg": N_("Undo the newest transfer (reorg)"),
+    "expire": N_("Let the time end"),
+}
+"""The buttons of a sandbox's panel."""
 
 
 def read_action(text: str) -> Action:

@@ -12,7 +12,6 @@ import attrs
 from payments_core.chains.port import NetworkKind
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.stages import Notice, Stage
-from payments_core.sandbox.payer import Action
 
 Tone = Literal["wait", "good", "warn", "end"]
 """The look of a text; the text itself also states what it means."""
@@ -384,33 +383,3 @@ WALLET_WORDS: Mapping[str, str] = {
     ),
 }
 """The script's messages while it pays from a wallet, and why it does not."""
-
-PAIRING_WORDS: Mapping[str, str] = {
-    "load": N_("Opening WalletConnect."),
-    "scan": N_("Scan the code with your wallet, or open it in a wallet on this device."),
-    "unloaded": N_("Nothing was sent: WalletConnect did not open. Try another way to pay."),
-}
-"""More of them, where WalletConnect can be used."""
-
-ELEMENT_WORDS: Mapping[str, str] = {
-    "pay": N_("Pay"),
-    "payment": N_("Payment"),
-    "close": N_("Close"),
-    "alone": N_("Open in a new tab"),
-    "refused": N_("This payment cannot be shown"),
-    "unreachable": N_("The page cannot be shown at present"),
-}
-"""The texts of the element in a shop's own page; all others are in the page that it shows."""
-
-PANEL_WORDS: Mapping[Action, str] = {
-    "pay": N_("Pay in full"),
-    "pay_short": N_("Pay too little"),
-    "pay_over": N_("Pay too much"),
-    "pay_twice": N_("Pay twice"),
-    "pay_late": N_("Pay too late"),
-    "buy": N_("Pay by card or bank"),
-    "mine": N_("Add 20 blocks"),
-    "reorg": N_("Undo the newest transfer (reorg)"),
-    "expire": N_("Let the time end"),
-}
-"""The buttons of a sandbox's panel."""

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from payments_core_http.pages.element import ELEMENT_WORDS
 from payments_core_http.pages.languages import LANGUAGES
-from payments_core_http.pages.words import ELEMENT_WORDS
 from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
 from tests.http.mounting.test_without_a_public_url import forget_url

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from payments_core.sandbox.payer import ACTIONS
-from payments_core_http.pages.words import PANEL_WORDS
+from payments_core_http.pages.sandbox_panel import PANEL_WORDS
 from tests.http.api_harness import Seen
 from tests.http.checkout import Checkout
 from tests.http.pages.html import Html
