@@ -68,7 +68,7 @@ def build_key_ring(configuration: Configuration) -> KeyRing:
         ring = keys.ring
         return _open_setting("keys.ring", lambda: KeyRing.parse(ring))
     path = Path(keys.ring_file or "")
-    return _open_setting("keys.ring_file", lambda: KeyRing.parse(_read_secret_file(path)))
+    return _open_setting("keys.ring_file", lambda: KeyRing.parse(_read_key_ring(path)))
 
 
 def build_storage(configuration: Configuration, waits: Waits = NO_WAITS) -> Storage:
@@ -282,6 +282,17 @@ def _build_transport(configuration: Configuration) -> Transport | None:
     from payments_core.webhooks.transports.curl import CurlTransport
 
     return _open_setting("webhooks.transport", CurlTransport)
+
+
+def _read_key_ring(path: Path) -> str:
+    """Raises as `_read_secret_file`, and ValueError with what to do if there is no file."""
+    try:
+        return _read_secret_file(path)
+    except FileNotFoundError as error:
+        raise ValueError(
+            f"{path} does not exist: put the file back, or for a new deployment make a key with"
+            " `payments admin key-ring new k1`"
+        ) from error
 
 
 def _read_secret_file(path: Path) -> str:

@@ -44,7 +44,9 @@ class KeysSettings:
         "The keys as `name:base64`, the current key first.", None, secret=True
     )
     ring_file: Text | None = setting(
-        "A file that contains the keys, and that only its owner can read.", None
+        "A file that contains the keys, and that only its owner can read; `payments admin key-ring"
+        " new k1` makes the first key.",
+        None,
     )
     exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (("ring_file", "ring"),)
 

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import attrs
 
 from payments_core.errors import FieldError, ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.validation.readers import JSON
 from payments_core_http.deployment.configuration import Configuration
 
@@ -110,10 +111,18 @@ def load_configuration(path: Path | None, environ: Mapping[str, str]) -> Configu
     try:
         configuration: Configuration = JSON.read(document, Configuration)
     except ValidationFailed as failure:
-        raise ConfigurationRefused(source, (*faults, *failure.fields)) from None
+        raise ConfigurationRefused(source, (*faults, *map(_advise, failure.fields))) from None
     if faults:
         raise ConfigurationRefused(source, faults)
     return configuration
+
+
+def _advise(fault: FieldError) -> FieldError:
+    """The fault; that of a missing setting with its variable, and what it is for."""
+    missing = next((one for one in list_settings() if one.name == fault.path), None)
+    if missing is None or not fault.message.startswith("is required"):
+        return fault
+    return evolve(fault, message=f"{fault.message} ({missing.variable}). {missing.about}")
 
 
 def is_setting(variable: str) -> bool:

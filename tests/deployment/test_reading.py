@@ -107,6 +107,18 @@ def test_a_missing_file_that_the_environment_names_is_reported() -> None:
         configured(SANDBOX, STORAGE_URL_FILE="/nowhere/at/all")
 
 
+def test_a_missing_setting_is_reported_with_its_variable_and_what_to_give() -> None:
+    with pytest.raises(ConfigurationRefused) as refusal:
+        load_configuration(None, {"PAYMENTS_MODE": "sandbox"})
+    faults = {fault.path: fault.message for fault in refusal.value.faults}
+    assert faults["keys.ring_file"] == (
+        "is required, unless ring is given (PAYMENTS_KEYS_RING_FILE). A file that contains the"
+        " keys, and that only its owner can read; `payments admin key-ring new k1` makes the first"
+        " key."
+    )
+    assert "(PAYMENTS_STORAGE_URL). `postgresql://" in faults["storage.url"]
+
+
 def test_all_faults_are_reported_at_once_by_their_paths() -> None:
     with pytest.raises(ConfigurationRefused) as refused:
         load_configuration(None, {"PAYMENTS_MODE": "staging", "PAYMENTS_HTTP_PORT": "http"})
