@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from payments_core.background_jobs import QUEUES
 from payments_core.chains.gas import MAX_READ_AT_ONCE
 from payments_core.chains.outbox.nonces import find_present_senders
 from payments_core.chains.port import Chain
@@ -29,7 +28,6 @@ from payments_core.clock import (
     format_iso,
     measure_clock_skew_ms,
 )
-from payments_core.engine.jobs.leases import find_impossible
 from payments_core.evolve import evolve
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
 from payments_core.maintenance.damaged_rows import check_rows
@@ -50,6 +48,7 @@ from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.chain_checks import SYSTEM_TIME, check_chain, check_nodes
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.findings import Finding, Level
+from payments_core_http.deployment.job_checks import check_parked, check_queues
 from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.deployment.price_checks import check_prices
 from payments_core_http.deployment.provider_checks import (
@@ -150,7 +149,10 @@ def _run_all(
         yield from _catch_faults("operators", operators)
         yield from _catch_faults("kyc", check_waiting(service, configuration, now))
         yield from _catch_faults("notices", check_notices(service, configuration.mode))
-        yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
+        yield from _catch_faults("worker", check_queues(service, configuration.mode, now))
+        yield from _catch_faults(
+            "jobs", check_parked(service.parts.ports.storage, configuration.mode)
+        )
 
 
 def _check_chain(
@@ -377,34 +379,6 @@ def check_clock_skew(whose: str, server: HasServerTime, clock: Clock) -> Iterato
     yield Finding(
         "clock", level, says, "synchronize the clocks with NTP; `chronyc tracking` shows the offset"
     )
-
-
-def _check_queues(
-    service: PaymentsService, mode: str, now: Callable[[PaymentsService], Instant]
-) -> Iterator[Finding]:
-    """Whether a worker runs the jobs: none waits for longer than its queue allows."""
-
-    def read_clock() -> Instant:
-        service.refresh()
-        return now(service)
-
-    storage = service.parts.ports.storage
-    for queue in QUEUES:
-        judged_at = read_clock()
-        due = storage.next_due(queue.full_name(mode))
-        late_ms = 0 if due is None else judged_at - due
-        held = find_impossible(storage, queue, mode, judged_at, read_clock)
-        if late_ms > queue.run_limit_ms + queue.lease_ms:
-            says = f"a job of the queue {queue.name} has been due for {late_ms // SECOND} s"
-            remedy = "is a worker running? Is the job parked (`payments admin jobs parked`)?"
-            yield Finding("worker", "fault", says, remedy)
-        elif held:
-            ahead_s = (held[0].job.lease_until - judged_at) // SECOND
-            says = f"{len(held)} jobs of the queue {queue.name} are leased for up to {ahead_s} s"
-            remedy = "a machine's clock was ahead; a worker whose clock is right ends the leases"
-            yield Finding("worker", "fault", says, remedy)
-        else:
-            yield Finding("worker", "ok", f"no job of the queue {queue.name} is late")
 
 
 def _measure_round_trip_ms(ask: Callable[[], object]) -> float:

@@ -83,26 +83,38 @@ PROVIDER_KINDS = (
 _ON_CHAINS = ("onramp", "router", "signer")
 """What is simulated only where chains are."""
 
+_OF_REAL_CHAINS = ("signer",)
+"""What real chains cannot do without, and what has a check of its own where it is set."""
+
 _STAND_INS = {"pricing": ("table", "prices are a table of yours, which follows no market")}
 """What is real only as long as an operator keeps it so: the adapter's name, by the kind."""
 
 
 def check_presence(configuration: Configuration) -> Iterator[Finding]:
     """For each kind of provider: whether there is one, and what follows if there is none."""
-    has_simulated = configuration.simulated_chains
+    has_simulated, has_real = configuration.simulated_chains, bool(configuration.chains)
     for kind in PROVIDER_KINDS:
         url = getattr(configuration.providers, kind.name).url
         stand_in, says = _STAND_INS.get(kind.name, ("", ""))
         if url is not None and scheme_of(url) == stand_in and configuration.mode == "production":
             yield Finding(kind.name, "warning", says, f"see {kind.page}")
+        elif kind.name in _OF_REAL_CHAINS and has_real:
+            if url is None:
+                says, remedy = _describe_lack(kind)
+                yield Finding(kind.name, "fault", says, remedy)
         elif url is not None:
             yield Finding(kind.name, "ok", "a provider is set")
         elif configuration.mode == "sandbox" and (kind.name not in _ON_CHAINS or has_simulated):
             yield Finding(kind.name, "ok", f"simulated: {kind.simulated}")
         else:
             level: Level = "ok" if configuration.mode == "sandbox" else "warning"
-            says = f"no provider is set: {kind.missing}"
-            yield Finding(kind.name, level, says, f"set providers.{kind.name}.url: {kind.page}")
+            says, remedy = _describe_lack(kind)
+            yield Finding(kind.name, level, says, remedy)
+
+
+def _describe_lack(kind: ProviderKind) -> tuple[str, str]:
+    """What follows if no provider is set, and what to do."""
+    return f"no provider is set: {kind.missing}", f"set providers.{kind.name}.url: {kind.page}"
 
 
 def check_waiting(

@@ -14,9 +14,10 @@ from payments_core.background_jobs import QUEUES
 from payments_core.clock import HOUR, MAX_CLOCK_SKEW_MS, Instant, SystemClock, parse_iso
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.jobs.parking import Queue
+from payments_core.evolve import evolve
 from payments_core.limiters.port import LimiterUnavailable
 from payments_core.service import PaymentsService
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import DIRECTORY, StorageUnavailable
 from payments_core.storage_loader import open_storage
 from payments_core_http.deployment.doctor import Finding, check_clock_skew, run_checks
@@ -185,6 +186,23 @@ def test_a_late_job_gives_the_command_an_exit_code(deployed: Deployed) -> None:
     findings(deployed, faulty=False)
     insert_jobs(deployed, late_job(QUEUES[0]))
     assert any(one["level"] == "fault" for one in findings(deployed, faulty=True)["worker"])
+
+
+def test_parked_jobs_are_named_with_the_command_that_retries_them(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    [fine] = findings(deployed, faulty=False)["jobs"]
+    assert (fine["level"], fine["says"]) == ("ok", "no job is parked")
+    insert_jobs(deployed, *(late_job(queue, lease_until=NEVER, claims=9) for queue in QUEUES))
+    found = findings(deployed, faulty=False)["jobs"]
+    assert {one["level"] for one in found} == {"warning"}
+    assert {one["remedy"].partition(", then ")[2] for one in found} == {
+        f"`payments admin jobs retry {DIRECTORY} job_{queue.name}`" for queue in QUEUES
+    }
+    many = (evolve(late_job(QUEUES[0], lease_until=NEVER), id=f"job_{n}") for n in range(20))
+    insert_jobs(deployed, *many)
+    last = findings(deployed, faulty=False)["jobs"][-1]
+    assert last["says"] == f"{len(QUEUES)} more jobs are parked"
+    assert "`payments admin jobs parked`" in last["remedy"]
 
 
 def test_a_storage_that_fails_meanwhile_is_not_called_a_bug(deployed: Deployed) -> None:

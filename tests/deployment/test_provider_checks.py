@@ -11,7 +11,11 @@ import pytest
 from payments_core import KeyRing, PaymentsService, open_storage
 from payments_core.chains.port import Chain
 from payments_core.providers import Providers
-from payments_core_http.deployment.configuration import Configuration, ProvidersSettings
+from payments_core_http.deployment.configuration import (
+    ChainSettings,
+    Configuration,
+    ProvidersSettings,
+)
 from payments_core_http.deployment.findings import Finding
 from payments_core_http.deployment.loader import load_configuration
 from payments_core_http.deployment.provider_checks import (
@@ -108,6 +112,16 @@ def test_it_says_simulated_of_what_a_sandbox_has(
         if one.check in KINDS
     }
     assert said == {kind: bool(found) for kind, found in by_kind.items()}
+
+
+def test_a_signer_is_called_simulated_only_if_every_chain_is(sandbox: Configuration) -> None:
+    """A sandbox may have public testnets beside its simulated chains."""
+    some = attrs.evolve(sandbox, chains={"84532": ChainSettings(urls=("evm+http://127.0.0.1:9",))})
+    found = check(with_urls(some), "signer")
+    assert found.level == "fault" and found.says.startswith("no provider is set: nothing moves")
+    assert found.remedy.startswith("set providers.signer.url")
+    set_ = with_urls(some, signer="file:///nowhere/at/all")
+    assert [one for one in check_presence(set_) if one.check == "signer"] == []
 
 
 def test_a_table_of_prices_is_a_warning_in_production_alone(

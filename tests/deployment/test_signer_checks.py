@@ -73,6 +73,13 @@ def test_sound_signers_start_and_are_listed() -> None:
     assert (fine.level, fine.says[:11]) == ("ok", "3 keys sign")
 
 
+def test_a_signer_without_an_environment_is_not_called_sound() -> None:
+    [found] = find_signer_faults(service_with(LOCAL, environments=0), "production")
+    assert (found.level, found.says) == (
+        "ok", "it is opened; no environment has a key to check yet"
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("signer", "setting"),
     [
