@@ -224,6 +224,7 @@ def _format_amounts(page: CheckoutPage, language: Language, networks: Networks) 
             "remaining": payment.remaining.amount_atomic,
             "due": page.due_atomic,
             "refunded": payment.refunded_atomic,
+            "refunding": page.refunding_atomic,
             "excess": payment.excess_atomic,
             "held": max(0, payment.books.held_atomic),
         }.items()

@@ -299,7 +299,7 @@ NOTICE_WORDS: Mapping[Notice, Words] = {
     "refunding": Words(
         "wait",
         N_("A refund is under way"),
-        N_("A refund has been started and waits for the network."),
+        N_("%(refunding)s is being sent back. It has arrived once the network has confirmed it."),
     ),
     "refunded": Words(
         "end",

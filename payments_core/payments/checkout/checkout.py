@@ -51,6 +51,7 @@ from payments_core.payments.paying.selection import has_locking_submission
 from payments_core.payments.receipts.progress import ReceiptProgress, find_progress
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, PaymentLink
+from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority, Requirement, authorize
 from payments_core.tenants.record import Environment
@@ -105,6 +106,7 @@ class CheckoutPage:
     block (height, hash) that a wallet on the same network shows too. `scanned_at_ms` is when the
     last scan of the chain began; None without one. `app_name` names the merchant where the branding
     does not. `allowed_origins` are those of the settings, whose pages may frame this one.
+    `refunding_atomic` is what refunds are sending back that are not final.
     `looked_at` is the time of the snapshot. `client_secret` is set while the link can be
     exchanged for it. `methods` are those that can be used now, and `offered` has for each that has
     a provider the newest offer that was not paid.
@@ -117,6 +119,7 @@ class CheckoutPage:
     notices: tuple[Notice, ...]
     pending_atomic: int
     due_atomic: int
+    refunding_atomic: int
     scanned_height: int
     landmark: tuple[int, str] | None
     scanned_at_ms: Instant | None
@@ -177,14 +180,15 @@ class Checkout:
 
         def load_more(
             snapshot: Snapshot, payment: Payment
-        ) -> tuple[tuple[Receipt, ...], PaymentSettings, bool, Offered]:
+        ) -> tuple[tuple[Receipt, ...], PaymentSettings, bool, Offered, int]:
             settings = snapshot.get(PaymentSettings, SETTINGS_ID) or DEFAULT_SETTINGS
             is_submitted = has_locking_submission(snapshot, payment, now=now)
             offered = _load_offered(snapshot, payment)
-            return load_receipts(snapshot, payment.id), settings, is_submitted, offered
+            receipts = load_receipts(snapshot, payment.id)
+            return receipts, settings, is_submitted, offered, _sum_refunding(snapshot, payment)
 
         environment, payment, more = self._find_linked(code, mode, load_more)
-        receipts, settings, is_submitted, offered = more
+        receipts, settings, is_submitted, offered, refunding = more
         pending_amount = sum_pending_amount(payment, receipts)
         due = 0 if is_submitted else compute_due(payment, pending_amount, now=now)
         worker = WorkerAuthority(environment.id, mode)
@@ -205,6 +209,7 @@ class Checkout:
             ),
             pending_atomic=pending_amount,
             due_atomic=due if usable else 0,
+            refunding_atomic=refunding,
             scanned_height=-1 if cursor is None else cursor.tip,
             landmark=None if cursor is None else cursor.landmark,
             scanned_at_ms=None if cursor is None else cursor.scanned_at_ms,
@@ -289,6 +294,14 @@ def _load_offered(snapshot: Snapshot, payment: Payment) -> Offered:
         for option in open_ones
         if (offer := offers.get(str(option.offer_id))) is not None and offer.status == "waiting"
     }
+
+
+def _sum_refunding(snapshot: Snapshot, payment: Payment) -> int:
+    """What the refunds that are not final send back; usually there are none."""
+    if not payment.refunding:
+        return 0
+    found = snapshot.get_many(Refund, payment.refunding)
+    return sum(refund.amount_atomic for refund in found.values())
 
 
 def load_payment(snapshot: Snapshot, payment_id: str) -> Payment:

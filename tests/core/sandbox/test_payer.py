@@ -19,8 +19,8 @@ FULL = 25_000_000
 def page(*receipts: Receipt, due: int = FULL, at: int = 0, height: int = 100, **facts: Any) -> Any:
     return CheckoutPage(
         payment=payment(**facts), receipts=receipts, branding=Branding(), stage="waiting",
-        notices=(), pending_atomic=0, due_atomic=due, scanned_height=height, landmark=None,
-        scanned_at_ms=None, app_name="Shop",
+        notices=(), pending_atomic=0, due_atomic=due, refunding_atomic=0, scanned_height=height,
+        landmark=None, scanned_at_ms=None, app_name="Shop",
         looked_at=at, client_secret=None,
     )  # fmt: skip
 

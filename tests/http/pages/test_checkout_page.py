@@ -266,6 +266,20 @@ class TestWhatItSays:
         assert html.stage == "refunded"
         assert "\u206825.00\u00a0USDC\u2069 has been sent back" in html.text
 
+    def test_refunds_that_are_under_way_say_how_much_comes_back(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        checkout.transfer(escrow(page), "25")
+        path = f"/v2/payments/{page.payment['id']}/refunds"
+        for amount in ("5", "3.5"):
+            seen = checkout.api.call("POST", path, {"amount": amount}, key=f"refund-{amount}")
+            assert seen.status == 201, seen.body
+        html = look(page)
+        assert "\u20688.50\u00a0USDC\u2069 is being sent back" in html.text
+        checkout.advance(60)
+        html = look(page)
+        assert "is being sent back" not in html.text
+        assert "\u20688.50\u00a0USDC\u2069 of" in html.text
+
     def test_closed_while_something_is_held(self, checkout: Checkout) -> None:
         page = Page(checkout)
         checkout.transfer(escrow(page), "10")
