@@ -1,7 +1,8 @@
 """The audit trail: who changed what, from where, with which outcome (contract §17).
 
 The committer writes an entry in the transaction of the change itself, so that there is no change
-without its entry and no entry without its change. Reads leave none. An entry has names and ids,
+without its entry and no entry without its change. What is done in many transactions, or on a chain,
+has its entry before it begins. Reads leave none. An entry has names and ids,
 and nothing of a body: no credential, amount or personal data, except the client's IP address.
 """
 
@@ -89,7 +90,8 @@ class Trace:
     `ids` are those that the call names, that of the object first. `environment_id` is for commits
     of the directory, whose entries belong to an environment. A refusal changes nothing, and has an
     entry all the same; `entry_id` is for one that is written once. `own_id` is that of an object
-    of ours that has no public id, such as a job's.
+    of ours that has no public id, such as a job's. An announced change comes after the commit: that
+    has its entry, and changes nothing.
     """
 
     actor: Actor
@@ -100,6 +102,7 @@ class Trace:
     outcome: Outcome = "succeeded"
     entry_id: str | None = None
     own_id: str | None = None
+    is_announced: bool = False
 
 
 SYSTEM_TRACE = Trace(SYSTEM)

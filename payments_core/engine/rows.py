@@ -99,7 +99,8 @@ def build_audit_entries(
         return ()
     if trace.operation is not None:
         changed = (decision.inserts, decision.replaces, decision.deletes, decision.events)
-        if not any(changed) and not decision.jobs and trace.outcome == "succeeded":
+        is_entered = trace.outcome == "refused" or trace.is_announced
+        if not any(changed) and not decision.jobs and not is_entered:
             return ()
         operation = trace.operation
         named = [*trace.ids, *(record.id for record in decision.inserts[:1])]

@@ -26,6 +26,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
+from payments_core.maintenance.announcing import announce
 from payments_core.maintenance.parked_jobs import ParkedJob
 from payments_core.plain_calls import call_plainly
 from payments_core.storage.jobs import NEVER, Job, is_parked, mark_parked
@@ -33,6 +34,9 @@ from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import Storage, Transaction
 from payments_core.tenants.modes import is_of_mode
 from payments_core.tenants.record import Environment
+
+FILL_NONCES = "senders.fill_nonces"
+"""The operation of the audit trail."""
 
 
 @attrs.frozen
@@ -162,23 +166,27 @@ class FilledNonce:
 
 
 def fill_nonces(
-    storage: Storage, chains: Mapping[int, Chain], environment_id: str, chain_id: int
+    ports: Ports, chains: Mapping[int, Chain], environment_id: str, chain_id: int
 ) -> tuple[FilledNonce, ...]:
     """Send a transaction that moves nothing for each nonce that lost transactions have left unused.
 
     It is for senders that wait for transactions that every pool has dropped, and that somebody
     may still have: when their nonces are used, they can never be mined. A new key waits for those
     of earlier keys too. If a node has another transaction with the nonce, it is left alone.
-    Raises ChainUnavailable, SignerRefused if the key of a nonce is not configured,
-    StorageUnavailable.
+    Each sender has an entry in the audit trail before its first transaction. Raises
+    ChainUnavailable, SignerRefused if the key of a nonce is not configured, StorageUnavailable,
+    Unavailable.
     """
     chain = chains[chain_id]
     operator = chain.derive(AddressSpec(environment_id, "operator", "operator"))
-    senders = storage.read(environment_id, lambda snapshot: load_senders(snapshot, chain_id))
+    senders = ports.storage.read(environment_id, lambda snapshot: load_senders(snapshot, chain_id))
     filled = []
     for sender in sorted(senders, key=lambda one: one.address != operator):  # the present key first
         former = () if sender.address == operator else (sender.address,)
-        for nonce in range(chain.pending_nonce(sender.address), sender.seen_nonce):
+        unused = range(chain.pending_nonce(sender.address), sender.seen_nonce)
+        if unused:
+            announce(ports, FILL_NONCES, partition=environment_id, own_id=sender.address)
+        for nonce in unused:
             nothing = chain.prepare_noop(environment_id, nonce, *former)
             call_plainly("broadcast", chain.broadcast, nothing)
             filled.append(FilledNonce(sender.address, nonce, nothing.hash))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from payments_core.accounts.vaults.record import Vault
+from payments_core.engine.audit import Trace
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -56,4 +57,5 @@ def _mark(ports: Ports, partition: str, vault_id: str) -> bool:
         paid = evolve(vault, status="deployed", updated_at_ms=ports.clock.now())
         return Decision(True, replaces=(paid,))
 
-    return ports.committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+    trace = Trace(ports.host, "vaults.mark_deployed", (vault_id,))
+    return ports.committer.commit(WorkerAuthority(partition, "upkeep", trace), decide)

@@ -28,6 +28,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
 from payments_core.field_views import FieldView, instant_view, optional_instant_view
+from payments_core.maintenance.announcing import announce
 from payments_core.onramps.record import ONRAMP_NUMBER_SEAL, OnrampAccount
 from payments_core.payments.links import LINK_DIGEST, LINK_SEAL
 from payments_core.payments.record import Payment, PaymentLink
@@ -170,6 +171,7 @@ class Resealer:
         self._committer = ports.committer
         self._key_ring = ports.key_ring
         self._clock = ports.clock
+        self._ports = ports
 
     def run(self, *, progress: Progress | None = None) -> ResealResult:
         """Reseal everything that an older key sealed, one record per transaction; then report.
@@ -177,6 +179,7 @@ class Resealer:
         Only if every process has the current key in its ring. Values that no key opens are left as
         they are, and reported. Raises NoMaintenanceAccess, StorageUnavailable, Unavailable.
         """
+        announce(self._ports, "key_ring.reseal")
         changed: Counter[str] = Counter()
         for sealed in SEALED_FIELDS:
             name = sealed.kind.collection.name

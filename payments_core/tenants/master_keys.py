@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from payments_core.credentials.keyring import KeyRing, WeakKeyRing
+from payments_core.engine.audit import Trace
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
 from payments_core.storage.port import DIRECTORY, Storage, Transaction
 from payments_core.tenants.record import MasterKeyMark
 
@@ -62,7 +64,7 @@ def find_missing_keys(storage: Storage, key_ring: KeyRing) -> list[str]:
     return sorted(load_marks(storage).keys() - set(key_ring.names))
 
 
-def forget_key(committer: Committer, name: str) -> bool:
+def forget_key(ports: Ports, name: str) -> bool:
     """Forget a key that was taken out of the ring; whether it was expected.
 
     Only if nothing depends on it any more, or that is given up. Raises Unavailable.
@@ -72,7 +74,8 @@ def forget_key(committer: Committer, name: str) -> bool:
         mark = tx.get(MasterKeyMark, name, for_update=True)
         return Decision(mark is not None, deletes=() if mark is None else (mark,))
 
-    return committer.commit(WorkerAuthority(DIRECTORY, "directory"), decide)
+    trace = Trace(ports.host, "key_ring.forget", own_id=name)
+    return ports.committer.commit(WorkerAuthority(DIRECTORY, "directory", trace), decide)
 
 
 def _require_matching_marks(known: Mapping[str, str], marks: Mapping[str, str]) -> None:

@@ -7,7 +7,6 @@ one environment cannot even name another.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
@@ -20,12 +19,13 @@ from payments_core.engine.audit import NO_SOURCE, Actor, CallSource, Trace
 from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import ResourceConflict, Unauthorized, Unavailable
+from payments_core.errors import Unauthorized, Unavailable
 from payments_core.evolve import evolve
-from payments_core.storage.port import DIRECTORY, Snapshot, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import Environment, Operator, OperatorSession
+from payments_core.tenants.refused_attempts import record_refusal
 from payments_core.tenants.second_factors import SecondFactors
 from payments_core.validation.fields import Credential
 
@@ -66,6 +66,7 @@ class OperatorSessions:
     """
 
     def __init__(self, ports: Ports, operators: Operators, second_factors: SecondFactors) -> None:
+        self._ports = ports
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
@@ -165,32 +166,8 @@ class OperatorSessions:
         self._committer.commit(WorkerAuthority(authority.partition, authority.mode, trace), decide)
 
     def _record_refusal(self, username: str, mode: str, source: CallSource) -> None:
-        """Write a refused attempt into the directory, whoever's the name is: an attempt with a name
-        that nobody has takes as long. Such a name is not stored, since it may be a password.
-
-        The attempts of one minute from one address are one entry, so that guesses cannot fill the
-        storage.
-        """
         operator = self._operators.find_by_name(username, mode=mode)
-        owner = None if operator is None else operator.environment_id
-        minute = self._clock.real_now() // MINUTE
-        told = hashlib.sha256(f"{owner}\n{source.address}\n{minute}".encode()).hexdigest()[:24]
-        trace = Trace(
-            Actor("operator", None if operator is None else operator.username),
-            LOG_IN,
-            (),
-            source,
-            environment_id=owner,
-            outcome="refused",
-            entry_id=f"audit_{told}",
-        )
-        with suppress(ResourceConflict):
-            self._committer.commit(
-                WorkerAuthority(DIRECTORY, mode, trace),
-                lambda tx, id_sequence: Decision(
-                    None, refusals={"id": ResourceConflict("It is recorded.")}
-                ),
-            )
+        record_refusal(self._ports, LOG_IN, operator, mode=mode, source=source)
 
     def _end_excess(self, authority: WorkerAuthority, newest_id: str) -> None:
         """End the oldest sessions beyond the maximum.

@@ -22,6 +22,7 @@ from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import Operator, OperatorSession
+from payments_core.tenants.refused_attempts import record_refusal
 from payments_core.tenants.second_factor import (
     SECOND_FACTOR_SEAL,
     RecoveryCodes,
@@ -64,6 +65,7 @@ class SecondFactors:
 
     def __init__(self, ports: Ports, operators: Operators, issuer: str) -> None:
         """`issuer` is the name of the service that an app shows."""
+        self._ports = ports
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
@@ -98,6 +100,7 @@ class SecondFactors:
         try:
             self._operators.verify(operator.username, password, mode=operator.mode)
         except Unauthorized:
+            self._record_refusal(authority, operator, "second_factor.begin")
             raise ValidationFailed.at("password", "is wrong") from None
         secret, now = new_totp_secret(self._entropy), self._clock.now()
 
@@ -126,7 +129,7 @@ class SecondFactors:
         ValidationFailed for a wrong code."""
         operator = self._find_caller(authority)
         codes = new_recovery_codes(self._entropy)
-        proven = self._require_code(operator, code)
+        proven = self._require_code(authority, operator, code, "second_factor.confirm")
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[RecoveryCodes]:
@@ -150,15 +153,14 @@ class SecondFactors:
     ) -> RecoveryCodes:
         """New recovery codes in place of the ones before. Raises as `turn_off`."""
         operator = self._find_caller(authority)
-        codes = new_recovery_codes(self._entropy)
-        self._require_code(operator, code)
+        codes, operation = new_recovery_codes(self._entropy), "second_factor.renew_recovery_codes"
+        self._require_code(authority, operator, code, operation)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[RecoveryCodes]:
             factor = _lock_confirmed(tx, operator, "renew_recovery_codes")
             renewed = evolve(factor, recovery_digests=_digest_all(factor, codes))
             return Decision(codes, replaces=(renewed,))
 
-        operation = "second_factor.renew_recovery_codes"
         return self._commit(authority, operation, decide, idempotency_key)
 
     @once_per_key
@@ -168,7 +170,7 @@ class SecondFactors:
         """Remove the factor. Raises InvalidState without one, and ValidationFailed for a wrong
         code."""
         operator = self._find_caller(authority)
-        self._require_code(operator, code)
+        self._require_code(authority, operator, code, "second_factor.turn_off")
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             return Decision(None, deletes=(_lock_confirmed(tx, operator, "turn_off"),))
@@ -216,16 +218,23 @@ class SecondFactors:
         if (factor.confirmed_at_ms if factor and is_on else None) != confirmed_at_ms:
             raise Unauthorized()
 
-    def _require_code(self, operator: Operator, code: str) -> SecondFactor:
+    def _require_code(
+        self, authority: Authority, operator: Operator, code: str, operation: str
+    ) -> SecondFactor:
         """Use a code of a factor up. Raises InvalidState without one, ValidationFailed."""
         factor = self._load(operator)
         if factor is None:
             raise InvalidState("second factor", "off", "use a code")
         if not self._use_code(operator, code):
+            self._record_refusal(authority, operator, operation)
             raise ValidationFailed.at(
                 "code", "is wrong, was used before, or came after too many wrong ones"
             )
         return factor
+
+    def _record_refusal(self, authority: Authority, operator: Operator, operation: str) -> None:
+        source = authority.source
+        record_refusal(self._ports, operation, operator, mode=operator.mode, source=source)
 
     def _use_code(self, operator: Operator, code: str) -> bool:
         """Commit the attempt, whether it counts or not."""

@@ -290,9 +290,14 @@ class TestOnARealNode:
         world.advance(600)
         assert world.sent() == 1
         assert moved.read_status() == "processing"
-        filled = fill_nonces(world.storage, {BASE: world.chain}, world.environment_id, BASE)
+        filled = fill_nonces(
+            world.service.parts.ports, {BASE: world.chain}, world.environment_id, BASE
+        )
         assert [one.nonce for one in filled] == [1]
-        assert fill_nonces(world.storage, {BASE: world.chain}, world.environment_id, BASE) == ()
+        assert (
+            fill_nonces(world.service.parts.ports, {BASE: world.chain}, world.environment_id, BASE)
+            == ()
+        )
         check_moved_once(world, moved, 3)
         with pytest.raises(Refused, match="nonce too low"):
             world.node.ask("eth_sendRawTransaction", "0x" + waiting.hex())

@@ -13,6 +13,7 @@ from payments_core.chains.outbox.lost import LostTransactions
 from payments_core.chains.outbox.record import Sender
 from payments_core.chains.port import AddressSpec
 from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.engine.audit import AuditEntry
 from payments_core.engine.decision import WorkerAuthority
 from payments_core.maintenance.after_restore import fill_nonces
 from payments_core.storage.maintenance import scan_all
@@ -83,9 +84,16 @@ def test_an_operator_fills_the_nonces_of_the_key_before_that_every_pool_has_drop
     moved = send(world)
     world.advance(600)
     assert moved.read_status() == "processing"
-    filled = fill_nonces(world.storage, {BASE: world.chain}, world.environment_id, BASE)
+    filled = fill_nonces(world.service.parts.ports, {BASE: world.chain}, world.environment_id, BASE)
     assert [(one.address, one.nonce) for one in filled] == [(former.address, former.next_slot)]
-    assert fill_nonces(world.storage, {BASE: world.chain}, world.environment_id, BASE) == ()
+    entries = [one.record for one in scan_all(world.storage, AuditEntry)]
+    assert [one.object_id for one in entries if one.operation == "senders.fill_nonces"] == [
+        former.address
+    ]
+    assert (
+        fill_nonces(world.service.parts.ports, {BASE: world.chain}, world.environment_id, BASE)
+        == ()
+    )
     world.finish()
     world.finish()
     assert moved.read_status() == "succeeded"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ import attrs
 from click.testing import CliRunner
 
 from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.audit import AuditEntry
+from payments_core.storage.maintenance import scan_all
+from payments_core.storage_loader import open_storage
 from payments_core_http.cli import payments
 from payments_core_http.cli.api_client import ApiClient, basic_authorization
 from payments_core_http.cli.child_processes import ChildProcess
@@ -68,6 +71,12 @@ class Deployed:
     def admin(self, *arguments: str) -> Any:
         """The document that a command of `payments admin` prints."""
         return json.loads(self.run("admin", *arguments, "--json"))
+
+    def trail(self) -> list[AuditEntry]:
+        """The audit trail of all environments and of the deployment, the oldest entry first."""
+        with closing(open_storage(self.storage_url)) as storage:
+            found = [one.record for one in scan_all(storage, AuditEntry)]
+        return sorted(found, key=lambda entry: entry.created_at_ms)
 
     @contextmanager
     def started(self, command: str, *options: str) -> Iterator[ChildProcess]:

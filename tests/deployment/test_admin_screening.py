@@ -66,6 +66,7 @@ def test_what_is_in_review_is_cleared_by_name(deployed: Deployed) -> None:
     held_id = waiting["heldId"]
     done = deployed.admin("screening", "decide", "shop", held_id, "clear", "--by", "Ann")
     assert (done["outcome"], done["decidedBy"]) == ("clear", "Ann")
+    assert "screening.decide" in {one.operation for one in deployed.trail()}
     status_of(deployed, environment_id, payment_id)  # the worker runs
     assert status_of(deployed, environment_id, payment_id)[0] in ("executing", "succeeded")
     assert deployed.admin("screening", "list", "shop") == []

@@ -52,6 +52,7 @@ def test_a_waiting_verification_is_decided_by_hand(deployed: Deployed) -> None:
     assert "hostedUrl" not in waiting
     decided = deployed.admin("verification", "decide", "shop", started.id, "approved")
     assert decided["status"] == "approved"
+    assert "verifications.decide" in {one.operation for one in deployed.trail()}
     assert deployed.admin("verification", "list", "shop") == []
     with serving(deployed, Office()) as service:
         account = service.environment(environment_id).accounts.read(eve.account.id).account
@@ -75,6 +76,7 @@ def test_a_notice_of_nobody_is_listed_and_tried_again(
     assert (unknown["kind"], unknown["provider"]) == ("kyc", "office")
     assert (unknown["reference"], unknown["status"]) == ("case-of-nobody", "unknown")
     assert deployed.admin("notices", "retry", unknown["noticeId"])["status"] == "received"
+    assert deployed.trail()[-1].operation == "notices.retry"
     assert deployed.admin("notices", "list") == []
     assert "notice" in deployed.run("admin", "notices", "retry", "none", fails=True)
 

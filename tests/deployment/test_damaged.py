@@ -71,6 +71,7 @@ def test_a_damaged_row_is_named_and_repaired(
     file.write_text(before)
     reported = deployed.admin("damaged", "repair", *place, str(file), "--confirm", place[2])
     assert reported["action"] == "repaired" and reported["document"] == shown["document"]
+    assert deployed.trail()[-1].operation == "rows.repair"
     assert deployed.admin("damaged", "list") == []
     assert rows_found(deployed, faulty=False)[0]["level"] == "ok"
     assert deployed.admin("apps", "list")
@@ -89,6 +90,7 @@ def test_a_change_is_confirmed_by_the_id(deployed: Deployed) -> None:
     assert len(deployed.admin("damaged", "list")) == 1
     done = run(deployed, "remove", *place, "--json", given=f"{place[2]}\n")
     assert done.exit_code == 0 and json.loads(done.stdout)["action"] == "removed"
+    assert deployed.trail()[-1].operation == "rows.remove"
     assert deployed.admin("damaged", "list") == []
     assert deployed.admin("apps", "list") == []
 

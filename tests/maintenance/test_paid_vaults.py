@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 from payments_core.accounts.vaults.record import Vault
+from payments_core.engine.audit import PROGRAM
 from payments_core.maintenance.paid_vaults import mark_paid_vaults
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.sends import NewSend
@@ -43,6 +44,8 @@ def test_a_vault_that_paid_before_is_marked_once(world: World) -> None:
     assert statuses(world) == ["deployed", "counterfactual"]
     assert world.vault_of().updated_at_ms == world.clock.now()
     assert mark_paid_vaults(world.service.parts.ports) == 0
+    [entry] = world.resources.audit.list(operation="vaults.mark_deployed").records
+    assert (entry.object_id, entry.actor) == (world.vault_of().id, PROGRAM)
 
 
 def test_a_vault_that_refunded_or_sent_has_paid_too(world: World) -> None:

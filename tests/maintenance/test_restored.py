@@ -10,6 +10,7 @@ import pytest
 from payments_core.chains.outbox.record import OutboundTransfer, Sender
 from payments_core.chains.port import SignedTransaction, SignerRefused, TransferIntent
 from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.engine.audit import AuditEntry
 from payments_core.maintenance.after_restore import (
     SenderBehindChain,
     find_senders_behind_chain,
@@ -67,6 +68,8 @@ def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) ->
         one.job.id for one in stopped
     }
     assert marked(shop) == {one.job.id for one in stopped}, "the inbox shows them"
+    entries = [one.record.operation for one in scan_all(shop.storage, AuditEntry)]
+    assert entries.count("jobs.stop") == 2
     for one in stopped:
         retry(shop.service.parts.ports, one.partition, one.job.id)
     shop.finish()

@@ -83,7 +83,7 @@ def forget(service: PaymentsService, mode: str, name: str, force: bool) -> Comma
             f"Data is still sealed with {name}: restore the key; see payments admin key-ring show. "
             "--force abandons that data."
         )
-    return {"forgotten": master_keys.forget_key(service.parts.ports.committer, name)}
+    return {"forgotten": master_keys.forget_key(service.parts.ports, name)}
 
 
 def _fail_if_broken(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from payments_core.clock import DAY
+from payments_core.maintenance.announcing import announce
 from payments_core.maintenance.retention import Retention, RetentionPurge
 from payments_core.service import PaymentsService
 from payments_core_http.cli.admin.service_command import CommandResult, with_service
@@ -82,6 +83,8 @@ def command(
         payments_ms=expired_payments_days * DAY,
         audit_ms=audit_days * DAY,
     )
+    if not dry_run:
+        announce(service.parts.ports, "records.purge")
     with show_progress("Purging") as progress:
         purged = RetentionPurge(service.parts.ports).run(
             retention, dry_run=dry_run, progress=progress

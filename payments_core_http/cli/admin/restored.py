@@ -51,7 +51,7 @@ def fill(service: PaymentsService, mode: str, environment_id: str, chain_id: int
     if chain_id not in service.chains:
         raise click.UsageError(f"This deployment does not serve chain {chain_id}.")
     try:
-        filled = fill_nonces(service.parts.ports.storage, service.chains, environment_id, chain_id)
+        filled = fill_nonces(service.parts.ports, service.chains, environment_id, chain_id)
     except (ChainUnavailable, SignerRefused) as error:
         raise click.ClickException(str(error)) from error
     return [

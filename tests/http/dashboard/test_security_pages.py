@@ -266,6 +266,21 @@ class TestHistory:
         text = office.browser.open(PAGE).text
         assert "Refused" in text and "Logged in" in text and "127.0.0.1" in text
 
+    def test_a_wrong_code_or_password_on_the_page_is_in_the_trail(self, office: Office) -> None:
+        """Once a minute: who has a stolen session guesses here, and not at the log-in."""
+        assert office.submit("begin", password="guess").status == 400
+        office.begin()
+        for _ in range(3):
+            assert office.submit("confirm", code="000000").status == 400
+        office.enrol()
+        for action in ("recovery-codes", "turn-off"):
+            assert office.submit(action, code="ABCDEF-ABCDEF-ABCDEF-ABCDEF").status == 400
+        for operation in ("begin", "confirm", "renew_recovery_codes", "turn_off"):
+            trail = office.trail(f"second_factor.{operation}")
+            [refused] = [entry for entry in trail if entry.outcome == "refused"]
+            assert (refused.actor_type, refused.actor_id) == ("operator", "olivia")
+            assert refused.address == "127.0.0.1"
+
     def test_an_unknown_name_belongs_to_nobody_and_is_not_stored(self, office: Office) -> None:
         OperatorBrowser(office.api).log_in("my-password-by-mistake", "olivia")
         assert len(office.trail("dashboard.log_in")) == 1
