@@ -12,7 +12,7 @@ from payments_core.errors import PaymentsError
 from payments_core.money import format_amount
 from payments_core.payments import lifecycle
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
-from payments_core.payments.record import Intent, Payment
+from payments_core.payments.record import Intent, Payment, TimelineEntry
 from payments_core.payments.refunding.operations import NewRefund, PlannedRefund
 from payments_core.payments.timeline import with_notes
 from payments_core.payments.transitions import PAYMENT
@@ -70,7 +70,7 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
         network_words=NETWORK_WORDS.get(service.find_network_kind(payment.chain_id)),
         details=details,
         payment_url=call.resources.payments.build_url(payment),
-        timeline=tuple(reversed(with_notes(payment))),
+        timeline=list_timeline(payment),
         receipts=received.receipts.records,
         has_more_receipts=received.receipts.next is not None,
         entries=received.entries,
@@ -128,6 +128,14 @@ def _plan_refund(service: PaymentsService, call: PageCall, payment_id: str) -> P
         return call.resources.payments.plan_refund(payment_id, NewRefund())
     except PaymentsError:
         return None
+
+
+def list_timeline(payment: Payment) -> list[tuple[TimelineEntry, str | None]]:
+    """The timeline, newest first, each entry with the note of the decision that led to it."""
+    shown = zip(payment.timeline, with_notes(payment), strict=True)
+    return [
+        (entry, noted.reason if noted.reason != entry.reason else None) for entry, noted in shown
+    ][::-1]
 
 
 def may_cancel(payment: Payment) -> bool:

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from payments_core.accounts.bank_accounts.record import BankAccount
+from payments_core.banks.return_codes import RETURN_CODES
 from payments_core.engine.idempotency.record import Response
 from payments_core.money import format_amount
 from payments_core.payments.payouts.lifecycle import PAYOUT
 from payments_core.payments.record import Payment, Payout
-from payments_core.payments.timeline import with_notes
 from payments_core.storage.port import Page, Position
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard.exports import Export, iso, stream
 from payments_core_http.dashboard.lists import DAYS, Filter, read_days, read_list
+from payments_core_http.dashboard.payments import list_timeline
 from payments_core_http.dashboard.rendering import redirect, render_page
 from payments_core_http.dashboard.words import name_meanings
 
@@ -54,7 +55,8 @@ def show_payout(service: PaymentsService, call: PageCall) -> Response:
         payout=payment.payout,
         meaning=MEANINGS[payment.payout.status],
         bank_account=_find_bank_account(call, payment, payment.payout),
-        timeline=tuple(reversed(with_notes(payment))),
+        timeline=list_timeline(payment),
+        return_title=_find_return_title(payment.payout),
     )
 
 
@@ -70,6 +72,12 @@ def _find_bank_account(call: PageCall, payment: Payment, payout: Payout) -> Bank
     account_id = payment.source.account_id
     page = call.resources.bank_accounts.list(account_id, limit=_MAX_BANK_ACCOUNTS)
     return next((one for one in page.records if one.id == payout.bank_account_id), None)
+
+
+def _find_return_title(payout: Payout) -> str | None:
+    """What the code means with which the bank has returned it."""
+    known = RETURN_CODES.get(payout.return_code or "")
+    return None if known is None else known.title
 
 
 def _read_page(

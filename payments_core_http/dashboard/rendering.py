@@ -23,8 +23,9 @@ from payments_core.networks import Asset, Networks
 from payments_core_http.browser_sessions import build_done_cookie, make_form_token
 from payments_core_http.calls import PageCall
 from payments_core_http.dashboard import charts
+from payments_core_http.dashboard.code_words import name_choice, write_words
 from payments_core_http.dashboard.navigation import GROUPS, list_groups
-from payments_core_http.dashboard.words import DONE, STATUS_WORDS, find_error_words
+from payments_core_http.dashboard.words import DONE, LABEL_WORDS, STATUS_WORDS, find_error_words
 from payments_core_http.errors import status_of
 from payments_core_http.formats import KEY_FIELD, TOKEN_FIELD
 from payments_core_http.mounting import lead_to_root
@@ -276,9 +277,12 @@ def _make_templates() -> jinja2.Environment:
         "copied": write_copied,
         "transaction": _link_transaction,
         "address": _link_address,
+        "words": write_words,
+        "choice": name_choice,
     }
     templates.globals |= {
         "statuses": STATUS_WORDS,
+        "labels": LABEL_WORDS,
         "chart_width": charts.WIDTH,
         "chart_height": charts.HEIGHT,
     }

@@ -109,6 +109,9 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
     "created": StatusWords("wait", "Created", "It is not sent yet."),
     "submitted": StatusWords("wait", "Submitted", "It was sent, and is not final."),
     "creating": StatusWords("wait", "Creating", "It is being made."),
+    "awaiting_authorization": StatusWords("wait", "Not signed", "The payer has not signed it yet."),
+    "authorized": StatusWords("wait", "Signed", "The payer has signed it; it is not sent yet."),
+    "broadcast": StatusWords("wait", "Sent", "It was sent, and is not final."),
     # Payouts, transfers to on-ramps, deposits
     "settled": StatusWords("good", "Settled", "The recipient has the money."),
     "returned": StatusWords("warn", "Returned", "The recipient's bank sent the money back."),
@@ -152,6 +155,7 @@ LABEL_WORDS: Mapping[str, str] = {
     "returned": "The bank returned the transfer.",
     "reorged": "The chain undid a transfer.",
     "misdirected": "Funds that do not count arrived at its address.",
+    "in_review": "Screening has not cleared whom the transfer concerns.",
 }
 """What a Payment's label says has happened, for people."""
 

@@ -134,7 +134,7 @@ class TestWhatIsRecorded:
         assert "POST /v2/accounts" in text
         assert "validation_error" in text
         text = recorded.browser.open(f"{LIST}/{failed.id}").text
-        assert "server key" in text
+        assert "Secret key" in text
         assert "x=1" in text
 
     def test_a_body_that_was_refused_is_shown(self, recorded: Recorded) -> None:

@@ -334,8 +334,9 @@ class TestKeys:
     def test_names_and_last_use_and_no_secret(self, console: Console) -> None:
         browser = open_browser(console)
         text = texts(browser, "/dashboard/keys")
-        assert re.search(r"main Active standard ?key_\S+Last used: 2026-09-21 14:13:20 UTC", text)
-        assert re.search(r"v2:webhooks Active restricted ?key_\S+Last used: never", text)
+        used = "Last used: 2026-09-21 14:13:20 UTC"
+        assert re.search(rf"main Active Standard key ?key_\S+{used}", text)
+        assert re.search(r"v2:webhooks Active Restricted key ?key_\S+Last used: never", text)
         body = browser.get("/dashboard/keys").body.decode()
         assert not re.search(r"[srp]k_sandbox_", body)
         assert all(key.digest not in body for key in console.api.environment.keys)
@@ -348,5 +349,5 @@ class TestKeys:
         tenants.revoke_key(partition, gone.id)
         console.system.advance(2)
         text = texts(open_browser(console), "/dashboard/keys")
-        assert "short Expired standard" in text
-        assert "gone Revoked standard" in text
+        assert "short Expired Standard key" in text
+        assert "gone Revoked Standard key" in text
