@@ -152,6 +152,7 @@ class TestPayouts:
             assert shown in page
         assert f"/dashboard/payments/{id}" in links(browser, path, "/dashboard/payments")
         business.decide(id, outcome="return", code="R03")
+        page = texts(browser, path)
         for shown in ("Returned", "R03 No account, or unable", "The bank returned the payout"):
             assert shown in page
         assert "payout_returned" not in page
