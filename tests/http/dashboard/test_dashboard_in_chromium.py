@@ -19,7 +19,7 @@ from tests.http.dashboard.served_dashboard import (
     ServedDashboard,
     serve_dashboard,
 )
-from tests.http.pages.browser import needs_chromium, open_chromium, require_accessible
+from tests.http.pages.browser import needs_chromium, require_accessible
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 WIDTHS = (320, 1280)
@@ -36,12 +36,6 @@ MISSING = f"{LIST}/payment_{'A' * 24}"
 def dashboard() -> Iterator[ServedDashboard]:
     with serve_dashboard() as dashboard:
         yield dashboard
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from tests.http.console import HOOK, OTHER
 from tests.http.dashboard.operator_browser import COOKIE
 from tests.http.dashboard.served_office import OFFICE_PAGES, ServedOffice, serve_office
-from tests.http.pages.browser import needs_chromium, open_chromium, require_accessible
+from tests.http.pages.browser import needs_chromium, require_accessible
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 WIDTHS = (320, 1280)
@@ -21,12 +21,6 @@ WIDTHS = (320, 1280)
 def office() -> Iterator[ServedOffice]:
     with serve_office() as office:
         yield office
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

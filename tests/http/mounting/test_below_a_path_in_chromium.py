@@ -11,19 +11,13 @@ from playwright.sync_api import Browser, Page, Response, expect
 
 from tests.http.dashboard.served_dashboard import LIST, ServedDashboard, serve_dashboard
 from tests.http.mounting.places import PLACES, PREFIX, place
-from tests.http.pages.browser import needs_chromium, open_chromium, serve
+from tests.http.pages.browser import needs_chromium, serve
 from tests.http.pages.scenes import SCENES
 from tests.http.pages.wallet import Wallet, read_blocks
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 DECIMALS = "0x313ce567"
 HAS_STYLE = "[...document.styleSheets].every(one => one.cssRules.length > 0)"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module", params=PLACES)

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 
-from tests.http.pages.browser import DESKTOP, PHONE, needs_chromium, open_chromium, serve
+from tests.http.pages.browser import DESKTOP, PHONE, needs_chromium, serve
 from tests.http.pages.scenes import SCENES, send
 from tests.http.pages.wallet import ANNOUNCE
 from tests.http.payer_page import Page
@@ -44,12 +44,6 @@ class Visit:
             self.tab.clock.run_for(POLL_MS)
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
-
-
 @contextmanager
 def visit(chromium: Browser, scene: str, **context: Any) -> Iterator[Visit]:
     page = SCENES[scene]()
@@ -60,24 +54,27 @@ def visit(chromium: Browser, scene: str, **context: Any) -> Iterator[Visit]:
         opened.close()
 
 
-@pytest.mark.parametrize("tag", ["en", "ar"])
 @pytest.mark.parametrize("has_wallet", [False, True])
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("scene", ["waiting", "part-paid", "branded"])
 def test_amount_network_state_and_action_are_seen_first(
-    chromium: Browser, scene: str, device: str, has_wallet: bool, tag: str
+    chromium: Browser, device: str, has_wallet: bool
 ) -> None:
-    with visit(chromium, scene, **DEVICES[device]) as payer:
-        if has_wallet:
-            payer.tab.add_init_script(WITH_WALLET)
-        payer.open(f"?lang={tag}")
-        action = "#wallets button" if has_wallet else "#open" if device == "phone" else ".qr"
-        height = DEVICES[device]["viewport"]["height"]
-        for seen in (".amount", "header p:nth-of-type(3)", "h1", action):
-            box = payer.tab.locator(seen).first.bounding_box()
-            assert box is not None, seen
-            assert box["y"] + box["height"] <= height, seen
-        assert "Base" in payer.tab.inner_text("header p:nth-of-type(3)")
+    tab = chromium.new_page(**DEVICES[device])
+    if has_wallet:
+        tab.add_init_script(WITH_WALLET)
+    action = "#wallets button" if has_wallet else "#open" if device == "phone" else ".qr"
+    height = DEVICES[device]["viewport"]["height"]
+    for scene in ("waiting", "part-paid", "branded"):
+        page = SCENES[scene]()
+        with serve(page.checkout.api.app) as url:
+            for tag in ("en", "ar"):
+                Visit(page, tab, url).open(f"?lang={tag}")
+                for seen in (".amount", "header p:nth-of-type(3)", "h1", action):
+                    box = tab.locator(seen).first.bounding_box()
+                    assert box is not None, (scene, tag, seen)
+                    assert box["y"] + box["height"] <= height, (scene, tag, seen)
+                assert "Base" in tab.inner_text("header p:nth-of-type(3)")
+    tab.close()
 
 
 @pytest.mark.parametrize(

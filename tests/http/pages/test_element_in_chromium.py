@@ -20,7 +20,6 @@ from tests.http.checkout import BASE, Checkout
 from tests.http.mounting.places import PREFIX, place
 from tests.http.pages.browser import (
     needs_chromium,
-    open_chromium,
     require_accessible,
     serve,
 )
@@ -106,12 +105,6 @@ def look_into(tab: Tab, id: str = "one") -> FrameLocator:
     """The page in the element, once it has said that it is there."""
     expect(tab.locator(f"#{id} iframe")).to_be_visible(timeout=30_000)
     return tab.frame_locator(f"#{id} iframe")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

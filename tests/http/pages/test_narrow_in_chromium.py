@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 from playwright.sync_api import Page as Tab
 
 from payments_core_http.pages.languages import LANGUAGES
-from tests.http.pages.browser import needs_chromium, open_chromium, serve
+from tests.http.pages.browser import needs_chromium, serve
 from tests.http.pages.scenes import make_page, send, send_unconfirmed
 from tests.http.pages.test_choices import ask_route, fields_of
 from tests.http.pages.test_choices import send as send_form
@@ -50,12 +50,6 @@ class Narrow:
 
     tab: Tab
     addresses: tuple[str, ...]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

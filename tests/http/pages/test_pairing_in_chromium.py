@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.http.checkout import BASE
-from tests.http.pages.browser import needs_chromium, open_chromium, require_accessible, serve
+from tests.http.pages.browser import needs_chromium, require_accessible, serve
 from tests.http.pages.scenes import make_page
 from tests.http.pages.test_in_chromium import BUDGET_BYTES
 from tests.http.pages.test_pairing import ASKED, offer_walletconnect
@@ -103,12 +103,6 @@ class Visit:
     def expect_sent(self) -> None:
         heading = self.tab.locator("h1, h2", has_text="Your wallet has sent a transfer")
         expect(heading).to_be_visible()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

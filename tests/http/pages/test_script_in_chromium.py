@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 from playwright.sync_api import Page as Tab
 
-from tests.http.pages.browser import needs_chromium, open_chromium, serve
+from tests.http.pages.browser import needs_chromium, serve
 from tests.http.pages.scenes import SCENES, end, send
 from tests.http.pages.wallet import Wallet, read_blocks
 from tests.http.payer_page import Page
@@ -42,12 +42,6 @@ class Visit:
         self.tab.clock.run_for(POLL_MS)
         self.tab.wait_for_function("text => document.querySelector('h1').textContent === text",
                                    arg=heading, polling=100)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

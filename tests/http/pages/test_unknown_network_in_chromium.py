@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.http.checkout import BASE
-from tests.http.pages.browser import needs_chromium, open_chromium, serve
+from tests.http.pages.browser import needs_chromium, serve
 from tests.http.pages.scenes import SCENES
 from tests.http.pages.wallet import DECLINED, UNKNOWN_CHAIN, Wallet, WalletError, answer_well
 
@@ -23,12 +23,6 @@ NAMED = {
     "nativeCurrency": {"name": "Ether", "symbol": "ETH", "decimals": 18},
     "blockExplorerUrls": ["https://basescan.org"],
 }
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 
 from payments_core.chains.evm import abi as calls
 from tests.http.checkout import BASE
-from tests.http.pages.browser import needs_chromium, open_chromium, serve
+from tests.http.pages.browser import needs_chromium, serve
 from tests.http.pages.scenes import SCENES, send
 from tests.http.pages.wallet import (
     ANNOUNCE,
@@ -34,12 +34,6 @@ from tests.http.payer_page import Page
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 POLL_MS = 10_500
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
 
 
 @attrs.define
