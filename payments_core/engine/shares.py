@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 
 from payments_core.fork_safety import register_fork_reset
 
@@ -50,16 +51,17 @@ class Places:
     def reset_after_fork(self) -> None:
         """Start with a free lock and free places: no thread of the child has one."""
         self._lock, self._shares = threading.Lock(), Shares(*self._sizes)
+        self._given_back: deque[str] = deque()
 
     def take(self, owner: str) -> Callable[[], None] | None:
-        """Take a place; what gives it back, to be called once. None if no place is free."""
+        """Take a place; what gives it back, to be called once. None if no place is free.
+
+        A finalizer may call it: it takes no lock, which its own thread might have.
+        """
         with self._lock:
+            while self._given_back:
+                self._shares.give_back(self._given_back.popleft())
             if self._shares.measure_room(owner) <= 0:
                 return None
             self._shares.take(owner)
-
-        def give_back() -> None:
-            with self._lock:
-                self._shares.give_back(owner)
-
-        return give_back
+            return partial(self._given_back.append, owner)

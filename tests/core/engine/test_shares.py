@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -13,7 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from payments_core.engine.shares import Shares
+from payments_core.engine.shares import Places, Shares
 
 
 class SharesModel(RuleBasedStateMachine):
@@ -68,3 +70,18 @@ def test_each_owner_that_takes_all_it_may_leaves_half(places: int, owners: int) 
         assert taken == (free + 1) // 2
         free -= taken
     assert (shares.measure_room("another") > 0) is (free > 0)
+
+
+def test_a_place_comes_back_though_its_own_thread_is_taking_another() -> None:
+    """What gives it back may be a finalizer, which runs in the middle of anything."""
+    places = Places(3, 1)
+    give_back = places.take("env_1")
+    assert give_back is not None
+    assert places.take("env_1") is None
+    giving = threading.Thread(target=give_back, daemon=True)
+    with places._lock:
+        giving.start()
+        giving.join(10)
+        assert not giving.is_alive()
+    assert places.take("env_1") is not None
+    assert places.take("env_1") is None
