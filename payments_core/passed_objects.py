@@ -38,7 +38,7 @@ from payments_core.hosted_onramps.port import HostedOnramp
 from payments_core.networks import Networks
 from payments_core.notices.port import ReadsNotices
 from payments_core.plain_calls import port_members, require_plain_methods
-from payments_core.pricing.port import Pricing
+from payments_core.pricing.port import PricesCurrencies, Pricing
 from payments_core.routers.port import HasSignerKey, OffersRoutes, Router
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.screening.port import Screening
@@ -91,7 +91,7 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
     "resolver": (Resolver,),
     "KYC provider": (KycProvider, ReadsNotices),
     "bank": (Bank, FundingBank, ReadsNotices),
-    "source of prices": (Pricing,),
+    "source of prices": (Pricing, PricesCurrencies),
     "router": (Router, OffersRoutes, HasSignerKey),
     "hosted on-ramp": (HostedOnramp, ReadsNotices),
     "screening provider": (Screening, ReadsNotices),

@@ -21,7 +21,7 @@ from payments_core.hosted_onramps.simulated.onramp import SimulatedOnramp
 from payments_core.notices.port import ReadsNotices
 from payments_core.notices.record import ProviderKind
 from payments_core.pricing.port import Pricing
-from payments_core.pricing.table import TablePricing
+from payments_core.pricing.table import SANDBOX, TablePricing
 from payments_core.routers.port import Router
 from payments_core.routers.simulated.router import SimulatedRouter
 from payments_core.sandbox.banks import ordered_bank_failures
@@ -107,7 +107,7 @@ class Providers:
             banks=dict.fromkeys(MODES, bank) if bank is not None else {"sandbox": simulated_bank},
             pricing=dict.fromkeys(MODES, pricing)
             if pricing is not None
-            else {"sandbox": TablePricing()},
+            else {"sandbox": TablePricing(SANDBOX)},
             routers=dict.fromkeys(MODES, router) if router is not None else routers,
             screening=dict.fromkeys(MODES, screening)
             if screening is not None

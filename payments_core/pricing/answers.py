@@ -8,7 +8,12 @@ from decimal import Decimal
 
 from payments_core.money import MAX_ATOMIC
 from payments_core.networks import Asset
-from payments_core.pricing.port import Estimate, Pricing, PricingUnavailable
+from payments_core.pricing.port import (
+    Estimate,
+    PricesCurrencies,
+    Pricing,
+    PricingUnavailable,
+)
 
 MAX_MAGNITUDE = 30
 """Of a price, as a power of ten, above and below one: beyond it, arithmetic would take for ever."""
@@ -21,13 +26,12 @@ _log = logging.getLogger(__name__)
 
 def ask_usd_prices(pricing: Pricing, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
     """See Pricing. An answer that cannot be right raises PricingUnavailable, too."""
-    answer: object = pricing.usd_prices(assets)
-    if not isinstance(answer, Mapping):
-        raise _unusable("prices")
-    found = {asset.id: answer[asset.id] for asset in assets if asset.id in answer}
-    if not all(map(_is_price, found.values())):
-        raise _unusable("prices")
-    return found
+    return _take_prices(pricing.usd_prices(assets), [asset.id for asset in assets])
+
+
+def ask_usd_rates(pricing: PricesCurrencies, currencies: Sequence[str]) -> Mapping[str, Decimal]:
+    """See PricesCurrencies. An answer that cannot be right raises PricingUnavailable, too."""
+    return _take_prices(pricing.usd_rates(currencies), currencies)
 
 
 def ask_estimate(
@@ -43,6 +47,16 @@ def ask_estimate(
     ):
         return answer
     raise _unusable("estimate")
+
+
+def _take_prices(answer: object, names: Sequence[str]) -> Mapping[str, Decimal]:
+    """Those that were asked for."""
+    if not isinstance(answer, Mapping):
+        raise _unusable("prices")
+    found = {name: answer[name] for name in names if name in answer}
+    if not all(map(_is_price, found.values())):
+        raise _unusable("prices")
+    return found
 
 
 def _is_price(value: object) -> bool:

@@ -7,6 +7,9 @@ may differ, by default 100; the other parameters are the fields of `ExchangeCost
 A token has the price of the feed on its own chain. An answer that `rounds.py` refuses is no price:
 the call raises PricingUnavailable, and so it does if nodes are silent or too few agree. Two chains
 are two witnesses: if their feeds of one token differ too much, one of them lies, and none counts.
+
+A currency has the rate of its feeds on all chains that have one, and these must agree, too. A feed
+that is refused takes no rate as long as another one is sound: a currency is the same on each chain.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from payments_core.pricing.costs import (
     parse_count,
     parse_parameters,
 )
-from payments_core.pricing.feeds import ChainFeeds, read_feeds, shipped_feeds
+from payments_core.pricing.feeds import ChainFeeds, Feed, read_feeds, shipped_feeds
 from payments_core.pricing.port import Estimate, NotPriced, PricingUnavailable
 from payments_core.pricing.rounds import (
     DECIMALS,
@@ -45,6 +48,9 @@ a percent or so, in blocks of 2 to 12 seconds, so that this makes no price notab
 
 SPREAD_BPS = 100
 """Two honest feeds are each up to about 0.3 % behind the market, in different directions."""
+
+Answers = Mapping[str, Decimal | FeedRefused]
+"""The price of each feed, or why there is none, by its symbol."""
 
 _log = logging.getLogger(__name__)
 
@@ -67,13 +73,20 @@ class ChainlinkPricing:
         self._spread_bps = spread_bps
         self._clock = clock or SystemClock()
         self._feeds: dict[int, ChainFeeds] = {}
-        self._reads: dict[int, SharedRead[Mapping[str, Decimal | FeedRefused]]] = {}
+        self._reads: dict[int, SharedRead[Answers]] = {}
+        self._rates: dict[str, dict[int, SharedRead[Answers]]] = {}
         for number in chains.keys() & feeds.keys():
             chain = chains[number]
             if isinstance(chain, ReadsContracts):
                 self._feeds[number] = feeds[number]
-                read = partial(self._read_chain, number, chain, feeds[number])
-                self._reads[number] = SharedRead(read, shared_for_s)
+                read = partial(self._read_feeds, number, chain)
+                self._reads[number] = SharedRead(
+                    partial(read, feeds[number].by_symbol), shared_for_s
+                )
+                for code, feed in feeds[number].currencies.items():
+                    # Apart from the tokens: a quote pays for no feed that it does not need.
+                    rate = SharedRead(partial(read, {code: feed}), shared_for_s)
+                    self._rates.setdefault(code, {})[number] = rate
         if not self._reads:
             raise ValueError("no chain with nodes in `chains` has a feed")
 
@@ -83,15 +96,30 @@ class ChainlinkPricing:
         by_symbol: dict[str, list[Decimal]] = {}
         for asset in assets:
             if self._has_feed(asset) and asset.id not in prices:
-                price = prices[asset.id] = self._read_price(asset)
+                read = self._reads[asset.chain_id]
+                price = prices[asset.id] = _take_price(read, asset.chain_id, asset.symbol)
                 by_symbol.setdefault(asset.symbol, []).append(price)
         for symbol, found in by_symbol.items():
-            lowest, highest = min(found), max(found)
-            if (highest - lowest) * 10_000 > lowest * self._spread_bps:
-                raise PricingUnavailable(
-                    f"the feeds of {symbol} differ: {lowest} to {highest} US dollars"
-                )
+            self._require_agreement(symbol, found)
         return prices
+
+    def usd_rates(self, currencies: Sequence[str]) -> Mapping[str, Decimal]:
+        """See PricesCurrencies: the middle one of the sound feeds of all chains, which agree."""
+        rates: dict[str, Decimal] = {}
+        for code in currencies:
+            found: list[Decimal] = []
+            refused: PricingUnavailable | None = None
+            for number, read in self._rates.get(code, {}).items():
+                try:
+                    found.append(_take_price(read, number, code))
+                except PricingUnavailable as error:
+                    refused = error
+            if found:
+                self._require_agreement(code, found)
+                rates[code] = sorted(found)[len(found) // 2]
+            elif refused is not None:
+                raise refused
+        return rates
 
     def estimate(self, source: Asset, destination: Asset, amount_atomic: int) -> Estimate:
         """See Pricing. A token is worth itself on another chain: the rate is 1, less the fees."""
@@ -112,32 +140,30 @@ class ChainlinkPricing:
         on_chain = self._feeds.get(asset.chain_id)
         return on_chain is not None and asset.symbol in on_chain.by_symbol
 
-    def _read_price(self, asset: Asset) -> Decimal:
-        try:
-            found = self._reads[asset.chain_id].get()[asset.symbol]
-        except ChainUnavailable as error:
-            raise PricingUnavailable(f"chain {asset.chain_id} does not answer") from error
-        if isinstance(found, FeedRefused):
-            raise PricingUnavailable(f"no price of {asset.id}: {found}")
-        return found
+    def _require_agreement(self, symbol: str, found: Sequence[Decimal]) -> None:
+        """Raise PricingUnavailable if the feeds of several chains differ too much."""
+        lowest, highest = min(found), max(found)
+        if (highest - lowest) * 10_000 > lowest * self._spread_bps:
+            raise PricingUnavailable(
+                f"the feeds of {symbol} differ: {lowest} to {highest} US dollars"
+            )
 
-    def _read_chain(
-        self, number: int, chain: ReadsContracts, feeds: ChainFeeds
-    ) -> Mapping[str, Decimal | FeedRefused]:
-        """The price of each feed, or why there is none: one query. Raises ChainUnavailable."""
+    def _read_feeds(self, number: int, chain: ReadsContracts, feeds: Mapping[str, Feed]) -> Answers:
+        """Feeds of one chain, in one query. Raises ChainUnavailable."""
+        sequencer = self._feeds[number].sequencer
         calls = [
             (feed.address, calldata)
-            for feed in feeds.by_symbol.values()
+            for feed in feeds.values()
             for calldata in (LATEST_ROUND_DATA, DECIMALS)
         ]
-        if feeds.sequencer is not None:
-            calls.append((feeds.sequencer, LATEST_ROUND_DATA))
+        if sequencer is not None:
+            calls.append((sequencer, LATEST_ROUND_DATA))
         answers = chain.read_contracts(calls)
         now = self._clock.real_now()
         prices: dict[str, Decimal | FeedRefused] = {}
-        for place, feed in enumerate(feeds.by_symbol.values()):
+        for place, feed in enumerate(feeds.values()):
             try:
-                if feeds.sequencer is not None:
+                if sequencer is not None:
                     require_sequencer(answers[-1], now)
                 found, decimals = answers[2 * place : 2 * place + 2]
                 prices[feed.symbol] = judge_price(feed, found, decimals, now)
@@ -145,6 +171,17 @@ class ChainlinkPricing:
                 _log.warning("chain %d: no price of %s: %s", number, feed.symbol, refused)
                 prices[feed.symbol] = refused
         return prices
+
+
+def _take_price(read: SharedRead[Answers], number: int, symbol: str) -> Decimal:
+    """The price of a feed on a chain. Raises PricingUnavailable."""
+    try:
+        found = read.get()[symbol]
+    except ChainUnavailable as error:
+        raise PricingUnavailable(f"chain {number} does not answer") from error
+    if isinstance(found, FeedRefused):
+        raise PricingUnavailable(f"no price of {number}/{symbol}: {found}")
+    return found
 
 
 def open_url(url: str, *, chains: Mapping[int, Chain]) -> ChainlinkPricing:

@@ -20,7 +20,7 @@ _MAX_HEARTBEAT_S = 7 * 86_400
 
 @attrs.frozen(kw_only=True)
 class Feed:
-    """A feed of a token's price in US dollars.
+    """A feed of what a token is worth in US dollars, or a unit of a currency.
 
     It reports at least every `heartbeat_s`. An answer outside of the bounds is a fault of the feed,
     and no price: a feed may also be held at a bound of its own while the market has left it.
@@ -35,10 +35,12 @@ class Feed:
 
 @attrs.frozen
 class ChainFeeds:
-    """The feeds on a chain, by the token's symbol; a rollup's has one of its sequencer."""
+    """The feeds on a chain, by the token's symbol; a rollup's has one of its sequencer. Feeds of
+    currencies are by the currency's code (ISO 4217)."""
 
     by_symbol: Mapping[str, Feed]
     sequencer: str | None
+    currencies: Mapping[str, Feed]
 
 
 @cache
@@ -63,21 +65,29 @@ def _parse_chain(number: str) -> int:
 
 
 def _parse_table(number: str, table: Any) -> ChainFeeds:
-    if not isinstance(table, dict) or not table.keys() <= {"feeds", "sequencer"}:
-        raise ValueError(f"[{number}] must have `feeds`, and may have `sequencer`")
-    rows = table.get("feeds")
-    if not isinstance(rows, list) or not rows:
-        raise ValueError(f"[{number}] must have a list of feeds")
-    feeds = [_parse_feed(f"[{number}] feeds[{place}]", row) for place, row in enumerate(rows)]
-    by_symbol = {feed.symbol: feed for feed in feeds}
-    if len(by_symbol) != len(feeds):
-        raise ValueError(f"[{number}] has two feeds of one token")
+    if not isinstance(table, dict) or not table.keys() <= {"feeds", "sequencer", "currencies"}:
+        raise ValueError(f"[{number}] must have `feeds`, may have `sequencer` and `currencies`")
+    by_symbol = _parse_feeds(number, "feeds", table.get("feeds"))
+    currencies = (
+        _parse_feeds(number, "currencies", table["currencies"]) if "currencies" in table else {}
+    )
     sequencer = table.get("sequencer")
     if sequencer is None:
-        return ChainFeeds(by_symbol, None)
+        return ChainFeeds(by_symbol, None, currencies)
     at = f"[{number}] sequencer"
     fields = _require_fields(at, sequencer, {"address": str, "source": str})
-    return ChainFeeds(by_symbol, _parse_address(at, fields["address"]))
+    return ChainFeeds(by_symbol, _parse_address(at, fields["address"]), currencies)
+
+
+def _parse_feeds(number: str, name: str, rows: Any) -> Mapping[str, Feed]:
+    """A list of feeds, by their symbols."""
+    if not isinstance(rows, list) or not rows:
+        raise ValueError(f"[{number}] must have a list of {name}")
+    feeds = [_parse_feed(f"[{number}] {name}[{place}]", row) for place, row in enumerate(rows)]
+    by_symbol = {feed.symbol: feed for feed in feeds}
+    if len(by_symbol) != len(feeds):
+        raise ValueError(f"[{number}] {name} has two feeds of one symbol")
+    return by_symbol
 
 
 def _parse_feed(at: str, row: Any) -> Feed:

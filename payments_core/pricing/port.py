@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import attrs
 
@@ -58,4 +58,15 @@ class Pricing(Protocol):
 
         For the same asset on the same chain, the rate is 1, and there is neither fee nor
         slippage. Raises PricingUnavailable, NotPriced.
+        """
+
+
+@runtime_checkable
+class PricesCurrencies(Protocol):
+    """A source of prices that knows rates of currencies, too."""
+
+    def usd_rates(self, currencies: Sequence[str]) -> Mapping[str, Decimal]:
+        """The value of one unit of each currency in US dollars, by its code (ISO 4217).
+
+        A currency without a rate is left out. Raises PricingUnavailable.
         """

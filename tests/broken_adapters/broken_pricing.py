@@ -10,14 +10,14 @@ import attrs
 
 from payments_core.networks import Asset
 from payments_core.pricing.port import Estimate, NotPriced, PricingUnavailable
-from payments_core.pricing.table import STABLECOINS, TablePricing
+from payments_core.pricing.table import SANDBOX, TablePricing
 
 
 class Market:
     """What all see who opened the source: whether it is down, old or lies, and its prices."""
 
     def __init__(self) -> None:
-        self.usd = dict(STABLECOINS)
+        self.usd = dict(SANDBOX)
         self.down = self.old = self.lies = False
 
 
@@ -37,6 +37,11 @@ class Plain(TablePricing):
         self._require_up()
         self._require_sound()
         return super().estimate(source, destination, amount_atomic)
+
+    def usd_rates(self, currencies: Sequence[str]) -> Mapping[str, Decimal]:
+        self._require_up()
+        self._require_sound()
+        return super().usd_rates(currencies)
 
     def _require_up(self) -> None:
         if self.market.down:
@@ -68,6 +73,16 @@ class PricesTheUnknownAtZero(Plain):
 class TellsAllItKnows(Plain):
     def usd_prices(self, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
         return {"1/USDC": Decimal(1), **super().usd_prices(assets)}
+
+
+class TellsRatesAsFloats(Plain):
+    def usd_rates(self, currencies: Sequence[str]) -> Any:
+        return {code: float(rate) for code, rate in super().usd_rates(currencies).items()}
+
+
+class TakesTheUnknownForADollar(Plain):
+    def usd_rates(self, currencies: Sequence[str]) -> Mapping[str, Decimal]:
+        return {**dict.fromkeys(currencies, Decimal(1)), **super().usd_rates(currencies)}
 
 
 class EstimatesFeesInDecimals(Plain):
@@ -116,6 +131,12 @@ class EstimatesWithOldPrices(AnswersWithOldPrices):
     def usd_prices(self, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
         Plain._require_fresh(self)
         return super().usd_prices(assets)
+
+
+class RatesWithOldPrices(Plain):
+    def usd_rates(self, currencies: Sequence[str]) -> Mapping[str, Decimal]:
+        self._require_up()
+        return TablePricing.usd_rates(self, currencies)
 
 
 class KeepsItsFirstPrices(Plain):

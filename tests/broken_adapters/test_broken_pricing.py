@@ -19,6 +19,8 @@ EXPECTED_FAILURES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.TellsFloats, "a_price_is_a_decimal_above_zero"),
     (broken.PricesTheUnknownAtZero, "an_asset_without_a_price_is_left_out"),
     (broken.TellsAllItKnows, "no_assets_have_no_prices"),
+    (broken.TellsRatesAsFloats, "a_rate_of_a_currency_is_a_decimal_above_zero"),
+    (broken.TakesTheUnknownForADollar, "a_currency_without_a_rate_is_left_out"),
     (broken.EstimatesFeesInDecimals, "an_estimate_is_complete"),
     (broken.TakesAFeeForNothing, "one_asset_is_exchanged_for_itself_without_a_loss"),
     (broken.ReckonsInFloats, "an_amount_of_thirty_digits_loses_none"),
@@ -26,6 +28,8 @@ EXPECTED_FAILURES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.RaisesTimeouts, "a_source_that_is_down_is_unavailable"),
     (broken.AnswersWithOldPrices, "an_old_price_is_none"),
     (broken.EstimatesWithOldPrices, "an_old_price_is_none"),
+    (broken.RatesWithOldPrices, "an_old_price_is_none"),
+    (broken.RatesWithOldPrices, "an_impossible_price_is_none"),
     (broken.AnswersWithTheLastPossiblePrice, "an_impossible_price_is_none"),
     (broken.KeepsItsFirstPrices, "a_price_follows_the_market"),
     (broken.KeepsItsFirstRates, "a_price_follows_the_market"),
@@ -34,7 +38,7 @@ EXPECTED_FAILURES: tuple[tuple[type[broken.Plain], str], ...] = (
 
 class Suite(PricingConformance):
     pairs = ((USDC_ON_ETHEREUM, USDT_ON_ETHEREUM),)
-    can_fail = can_go_stale = can_lie = can_move = True
+    can_fail = can_go_stale = can_lie = can_move = can_price_currencies = True
 
     def __init__(self, pricing_class: type[broken.Plain]) -> None:
         self.pricing_class = pricing_class

@@ -12,7 +12,8 @@ With pytest, a few lines make it run::
 
 A source that reads the world outside declares more: `can_fail`, `can_go_stale`, `can_lie` and
 `can_move`, each with its hook in `Harness`. Without these, nobody has checked that a stale source
-makes quotes unavailable instead of wrong.
+makes quotes unavailable instead of wrong. One that knows currencies declares
+`can_price_currencies`.
 
 Any other runner calls each `test_...` method of an instance; a check of what the adapter does not
 declare raises `unittest.SkipTest`.

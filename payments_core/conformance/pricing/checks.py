@@ -6,7 +6,12 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from payments_core.conformance.pricing.harness import Harness
-from payments_core.pricing.port import Estimate, NotPriced, PricingUnavailable
+from payments_core.pricing.port import (
+    Estimate,
+    NotPriced,
+    PricesCurrencies,
+    PricingUnavailable,
+)
 
 _ROUNDING = Decimal("0.0001")
 
@@ -56,6 +61,19 @@ class PricingChecks(Harness):
                 raise AssertionError(f"a pair without a price must be refused, but got {answer}")
             assert named == self.unknown, f"the refusal must name the asset, not {named.id}"
 
+    def test_a_rate_of_a_currency_is_a_decimal_above_zero(self) -> None:
+        self.require_capability("can_price_currencies")
+        rates = self._open_currencies().usd_rates(self.currencies)
+        assert rates.keys() == set(self.currencies), "each currency must have its rate"
+        for code, rate in rates.items():
+            _require_rate(rate, f"the rate of {code}")
+
+    def test_a_currency_without_a_rate_is_left_out(self) -> None:
+        self.require_capability("can_price_currencies")
+        known = self.currencies[0]
+        rates = self._open_currencies().usd_rates((known, self.unknown_currency))
+        assert set(rates) == {known}, f"only {known} has a rate, not {set(rates)}"
+
     def test_a_source_that_is_down_is_unavailable(self) -> None:
         self.require_capability("can_fail")
         self._require_none_while(self.fail)
@@ -87,8 +105,19 @@ class PricingChecks(Harness):
         break_it()
         _require_unavailable(lambda: opened.usd_prices((source,)))
         _require_unavailable(lambda: opened.estimate(source, destination, self.amount_atomic))
+        if self.can_price_currencies:
+            known = _as_currencies(opened)
+            _require_unavailable(lambda: known.usd_rates(self.currencies))
         self.restore()
         _require_complete(opened.estimate(source, destination, self.amount_atomic))
+
+    def _open_currencies(self) -> PricesCurrencies:
+        return _as_currencies(self.open())
+
+
+def _as_currencies(opened: object) -> PricesCurrencies:
+    assert isinstance(opened, PricesCurrencies), "the source must have `usd_rates`"
+    return opened
 
 
 def _require_complete(found: Estimate) -> None:

@@ -42,6 +42,16 @@ class Harness:
     can_move: bool = False
     """`move` works, and the first pair is of two tokens, not of one on two chains."""
 
+    can_price_currencies: bool = False
+    """The source is a `PricesCurrencies`, and `fail`, `go_stale` and `lie` hold for its rates,
+    too."""
+
+    currencies: tuple[str, ...] = ("EUR",)
+    """Currencies (ISO 4217) that the source has rates for."""
+
+    unknown_currency: str = "XTS"
+    """A currency that the source has no rate for."""
+
     def open(self) -> Pricing:
         """A handle to the source, as another process would have it."""
         raise NotImplementedError  # the adapter's own test class says how

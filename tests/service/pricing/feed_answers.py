@@ -27,6 +27,7 @@ class FeedsOnAChain:
         self.rounds: dict[str, Round | None] = {}
         self.is_silent = False
         self.queries = 0
+        self.asked: set[str] = set()
 
     def report(self, address: str, answer: int, at_s: int) -> None:
         """A feed's next round, finished."""
@@ -36,6 +37,7 @@ class FeedsOnAChain:
 
     def read_contracts(self, asked: Sequence[tuple[str, bytes]]) -> tuple[bytes | None, ...]:
         self.queries += 1
+        self.asked |= {address for address, _ in asked}
         if self.is_silent:
             raise ChainUnavailable("no node answers")
         return tuple(self._call(address, data) for address, data in asked)

@@ -24,6 +24,7 @@ ETHEREUM, BASE = 1, 8453
 USDC, USDT, BASE_USDC = asset_of(1, "USDC"), asset_of(1, "USDT"), asset_of(BASE, "USDC")
 FEEDS = shipped_feeds()
 USDC_FEED, USDT_FEED = (FEEDS[1].by_symbol[symbol].address for symbol in ("USDC", "USDT"))
+EURO_FEED, BASE_EURO_FEED = (FEEDS[number].currencies["EUR"].address for number in (1, BASE))
 BASE_FEED, SEQUENCER = FEEDS[BASE].by_symbol["USDC"].address, FEEDS[BASE].sequencer or ""
 
 
@@ -40,11 +41,12 @@ class Market:
     def now_s(self) -> int:
         return self.clock.now() // SECOND
 
-    def report(self, usdc: str = "0.9999", usdt: str = "1.0001") -> None:
+    def report(self, usdc: str = "0.9999", usdt: str = "1.0001", euro: str = "1.085") -> None:
         """Every feed of a price reports."""
         for chain, address, price in (
             (self.ethereum, USDC_FEED, usdc), (self.base, BASE_FEED, usdc),
             (self.ethereum, USDT_FEED, usdt),
+            (self.ethereum, EURO_FEED, euro), (self.base, BASE_EURO_FEED, euro),
         ):  # fmt: skip
             chain.report(address, int(Decimal(price) * 10**8), self.now_s)
 
@@ -60,7 +62,7 @@ def market() -> Market:
 
 class TestFeeds(PricingConformance):
     pairs = ((USDC, USDT), (USDC, BASE_USDC), (BASE_USDC, USDT))
-    can_fail = can_go_stale = can_lie = can_move = True
+    can_fail = can_go_stale = can_lie = can_move = can_price_currencies = True
 
     def setup_method(self) -> None:
         self.market = Market()
@@ -69,16 +71,16 @@ class TestFeeds(PricingConformance):
         return self.market.open()
 
     def fail(self) -> None:
-        self.market.ethereum.is_silent = True
+        self.market.ethereum.is_silent = self.market.base.is_silent = True
 
     def go_stale(self) -> None:
         self.market.clock.advance(2 * DAY // SECOND)
 
     def lie(self) -> None:
-        self.market.ethereum.report(USDC_FEED, 0, self.market.now_s)
+        self.market.report(usdc="0", euro="0")
 
     def restore(self) -> None:
-        self.market.ethereum.is_silent = False
+        self.market.ethereum.is_silent = self.market.base.is_silent = False
         self.market.report()
 
     def move(self, asset: Asset, usd: Decimal) -> None:
@@ -112,6 +114,33 @@ def test_feeds_of_one_token_that_differ_are_no_price(market: Market) -> None:
         with pytest.raises(PricingUnavailable, match=r"USDC differ: 0\.89\d* to 0\.9999"):
             ask()
     assert opened.usd_prices((BASE_USDC,)) == {BASE_USDC.id: Decimal("0.89")}
+
+
+def test_a_currency_has_the_rate_of_any_chain_whose_feed_is_sound(market: Market) -> None:
+    opened = market.open()
+    market.base.report(BASE_EURO_FEED, 108_900_000, market.now_s)
+    assert opened.usd_rates(("EUR", "XTS")) == {"EUR": Decimal("1.089")}
+    market.ethereum.is_silent = True
+    assert opened.usd_rates(("EUR",)) == {"EUR": Decimal("1.089")}
+    market.base.report(SEQUENCER, 1, market.now_s)
+    with pytest.raises(PricingUnavailable):
+        opened.usd_rates(("EUR",))
+
+
+def test_feeds_of_one_currency_that_differ_are_no_rate(market: Market) -> None:
+    market.base.report(BASE_EURO_FEED, 110_000_000, market.now_s)
+    with pytest.raises(PricingUnavailable, match=r"EUR differ: 1\.085\d* to 1\.1"):
+        market.open().usd_rates(("EUR",))
+
+
+def test_a_quote_pays_for_no_feed_of_a_currency(market: Market) -> None:
+    opened = market.open(shared_for_s=60)
+    opened.estimate(USDC, USDT, 10**6)
+    assert market.ethereum.asked == {USDC_FEED, USDT_FEED}
+    opened.usd_rates(("EUR",))
+    opened.usd_rates(("EUR",))
+    assert market.ethereum.asked == {USDC_FEED, USDT_FEED, EURO_FEED}
+    assert (market.ethereum.queries, market.base.queries) == (2, 1)
 
 
 def test_a_rollup_has_no_price_while_its_sequencer_is_down_and_an_hour_longer(

@@ -35,6 +35,13 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         3600, Decimal("0.9"), Decimal("1.1")
     )  # fmt: skip
     assert found.sequencer == feed.address == ADDRESS
+    assert found.currencies == {}
+
+
+def test_feeds_of_currencies_are_apart_from_those_of_tokens(tmp_path: Path) -> None:
+    euro = row(symbol='"EUR"')
+    (found,) = read_feeds(write(tmp_path, f"[{row()}]", more=f"currencies = [{euro}]")).values()
+    assert (list(found.by_symbol), list(found.currencies)) == (["USDC"], ["EUR"])
 
 
 @pytest.mark.parametrize(
@@ -45,7 +52,9 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         (f"[{row()}]", "77", "surprise = 1", "must have `feeds`"),
         ("[]", "77", "", "must have a list of feeds"),
         ("{}", "77", "", "must have a list of feeds"),
-        (f"[{row()}, {row()}]", "77", "", "two feeds of one token"),
+        (f"[{row()}, {row()}]", "77", "", "[77] feeds has two feeds of one symbol"),
+        (f"[{row()}]", "77", "currencies = []", "must have a list of currencies"),
+        (f"[{row()}]", "77", "currencies = [1]", "[77] currencies[0] must have exactly symbol"),
         (f"[{row(source='')}]", "77", "", "[77] feeds[0] must have exactly symbol"),
         (f"[{row(more='1')}]", "77", "", "feeds[0] must have exactly"),
         ("[1]", "77", "", "feeds[0] must have exactly"),

@@ -11,7 +11,7 @@ from payments_core.conformance.pricing import PricingConformance
 from payments_core.port_loader import open_pricing
 from payments_core.pricing.costs import ExchangeCosts
 from payments_core.pricing.port import Pricing
-from payments_core.pricing.table import TablePricing, open_url
+from payments_core.pricing.table import SANDBOX, TablePricing, open_url
 from tests.shipped import asset_of
 
 USDC, USDT = asset_of(1, "USDC"), asset_of(1, "USDT")
@@ -19,9 +19,11 @@ USDC, USDT = asset_of(1, "USDC"), asset_of(1, "USDT")
 
 class TestTable(PricingConformance):
     pairs = ((USDC, asset_of(10, "USDC")), (USDC, USDT), (USDT, USDC))
+    can_price_currencies = True
+    currencies = ("EUR", "JPY")
 
     def open(self) -> Pricing:
-        return TablePricing()
+        return TablePricing(SANDBOX)
 
 
 def test_a_url_spells_the_table_out() -> None:
@@ -36,9 +38,17 @@ def test_a_url_spells_the_table_out() -> None:
     assert opened.usd_prices((USDT,)) == {USDT.id: Decimal("0.5")}
 
 
+def test_a_url_has_rates_of_currencies() -> None:
+    opened = open_url("table:?USDC=1&EUR=1.0850&JPY=0.0064", chains={})
+    assert opened.usd_rates(("EUR", "JPY", "GBP")) == {
+        "EUR": Decimal("1.0850"), "JPY": Decimal("0.0064")
+    }  # fmt: skip
+
+
 def test_a_bare_url_is_the_default_table() -> None:
     assert isinstance(open_pricing("table:", chains={}), TablePricing)
     assert open_url("table:", chains={}).usd_prices((USDC,)) == {USDC.id: Decimal(1)}
+    assert open_url("table:", chains={}).usd_rates(("EUR",)) == {}, "no rate that is made up"
     assert ExchangeCosts().fee_bps == 5
 
 
