@@ -41,13 +41,15 @@ class AllowedWallet:
 
 @attrs.frozen(kw_only=True)
 class Branding:
-    """The partner's branding on the checkout page."""
+    """The partner's branding on the checkout page. `currency` (ISO 4217) is the one that the
+    merchant's prices are in; None means US dollars."""
 
     __repr__ = brief_repr
 
     name: str | None = None
     logo_url: str | None = None
     primary_color: str | None = None
+    currency: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -11,6 +11,7 @@ from payments_core.errors import FieldError, ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.money import MoneyError, format_amount, parse_amount
 from payments_core.networks import Networks
+from payments_core.payment_settings.currencies import list_currencies
 from payments_core.payment_settings.origins import find_origin_fault, find_url_fault
 from payments_core.payment_settings.record import (
     AMOUNT_DECIMALS,
@@ -140,6 +141,8 @@ def _validate_branding(branding: Branding, local: bool) -> Iterator[FieldError]:
     yield from _validate_url("branding.logo_url", branding.logo_url, local)
     if color is not None and not _COLOR.fullmatch(color):
         yield FieldError("branding.primary_color", "must be a color such as #1a2b3c")
+    if branding.currency is not None and branding.currency not in list_currencies():
+        yield FieldError("branding.currency", "must be a currency of ISO 4217, such as EUR")
 
 
 def _parse_amount_limit(path: str, text: str | None, faults: list[FieldError]) -> int | None:

@@ -34,6 +34,10 @@ class BrandingInput(Body, frozen=True, kw_only=True):
     """The color of links, buttons and the line at the top; null means the page's default. A
 color such as #1a2b3c.
 """
+    currency: str | UnsetType | None = UNSET
+    """The currency of your prices (ISO 4217), in which the page shows about what an amount
+is worth; null means US dollars. A currency of ISO 4217, such as EUR.
+"""
 
 
 class WalletInput(Body, frozen=True, kw_only=True):

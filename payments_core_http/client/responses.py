@@ -94,6 +94,8 @@ class Branding(Response, frozen=True, kw_only=True):
     """Your logo; null without one."""
     primary_color: str | None
     """The color of links, buttons and the line at the top; null means the page's default."""
+    currency: str | None
+    """The currency of your prices (ISO 4217); null means US dollars."""
 
 
 class PaymentSettings(Response, frozen=True, kw_only=True):

@@ -127,7 +127,11 @@ def _list_page_fields() -> Sequence[Field]:
         Field("branding.name", "Name", first="The checkout page", maximum=64),
         Field("branding.logoUrl", "URL of the logo", maximum=2_048),
         Field("branding.primaryColor", "Color", hint="Such as #1a2b3c.", maximum=7),
-    )
+        Field(
+            "branding.currency", "Currency of your prices", maximum=3,
+            hint="Such as EUR. Empty means US dollars.",
+        ),
+    )  # fmt: skip
 
 
 def _name_chains(networks: Networks, chosen: Sequence[Any] | Mapping[str, Any]) -> dict[str, str]:

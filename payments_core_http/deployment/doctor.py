@@ -50,7 +50,7 @@ from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.findings import Finding, Level
 from payments_core_http.deployment.job_checks import check_parked, check_queues
 from payments_core_http.deployment.loader import ConfigurationRefused
-from payments_core_http.deployment.price_checks import check_prices
+from payments_core_http.deployment.price_checks import check_prices, check_rates
 from payments_core_http.deployment.provider_checks import (
     check_notices,
     check_presence,
@@ -143,6 +143,7 @@ def _run_all(
         networks = (service.networks.get(number) for number in service.chains)
         priced = [token for one in networks if one is not None for token in one.tokens]
         yield from _catch_faults("prices", check_prices(pricing, priced))
+        yield from _catch_faults("prices", check_rates(pricing))
     if stored:
         yield from _catch_faults("signer", find_signer_faults(service, configuration.mode))
         operators = find_refused_operators(service, configuration.mode)

@@ -227,6 +227,7 @@ VALUES_OF: Mapping[tuple[str, str], Any] = {
     ("BankTransaction", "transactionId"): example_id("bank_txn"),
     ("BankDeposit", "bankTransferId"): "incoming_5f3a9c0d",
     ("Branding", "name"): "Shop",
+    ("Branding", "currency"): "EUR",
     ("OwnersCall", "data"): "0x610b5925" + ADDRESS[2:].lower().rjust(64, "0"),  # enableModule
     ("CapabilityActivation", "actions"): [
         {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from fractions import Fraction
 from urllib.parse import urljoin
 
@@ -13,12 +12,12 @@ from payments_core.chains.port import NetworkKind
 from payments_core.clock import MINUTE, format_iso
 from payments_core.evolve import evolve
 from payments_core.explorers import Explorer
-from payments_core.money import format_amount
-from payments_core.networks import Asset, Networks
+from payments_core.networks import Networks
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core.payments.checkout.stages import Stage
 from payments_core.payments.record import Payment
 from payments_core.payments.transitions import IN_REVIEW
+from payments_core.pricing.shown import ShownPrice
 from payments_core_http.pages.languages import Language
 from payments_core_http.pages.methods import MethodPart, list_methods
 from payments_core_http.pages.transfer_request import TransferRequest, build_request
@@ -100,7 +99,7 @@ class CheckoutView:
     """The whole page; the script asks for it again every `poll_ms` while it `may_change`.
 
     `shown_amount` is what is still due, or the whole `amount` while nothing is. `total` is about
-    what an amount that is due is worth in US dollars, and None without a recent price. `accent` is
+    what an amount that is due is worth, and None without a recent price. `accent` is
     the partner's color as six hexadecimal digits. `landmark` is a block (height, hash) that the
     script looks for on the wallet's network. `client_secret` is set while the script may pay from a
     wallet.
@@ -149,10 +148,10 @@ def build_view(
     kind: NetworkKind,
     networks: Networks,
     choose_explorer: ChooseExplorer,
-    price: Decimal | None = None,
+    price: ShownPrice | None = None,
 ) -> CheckoutView:
     """The page in the reader's language; `kind` is where the Payment's chain is, and `price` what
-    one whole token of its asset is worth in US dollars."""
+    one whole token of its asset is worth."""
     payment = page.payment
     network = _name_network(networks.name_network(payment.chain_id), kind, language)
     amounts = _format_amounts(page, language, networks)
@@ -172,7 +171,7 @@ def build_view(
         amount=amounts["amount"],
         amount_label=language.translate(_choose_amount_label(page)),
         shown_amount=amounts["due" if page.due_atomic else "amount"],
-        total=_describe_total(page.due_atomic, payment.asset, price, language),
+        total=_describe_total(page, price, language),
         network=network,
         network_kind=kind,
         landmark=page.landmark,
@@ -239,14 +238,12 @@ def _format_amounts(page: CheckoutPage, language: Language, networks: Networks) 
     return amounts
 
 
-def _describe_total(
-    due_atomic: int, asset: Asset, price: Decimal | None, language: Language
-) -> str | None:
-    """About what is due in US dollars; None if that is not known, or less than a cent."""
+def _describe_total(page: CheckoutPage, price: ShownPrice | None, language: Language) -> str | None:
+    """About what is due in the price's currency; None if that is not known, or nothing."""
     if price is None:
         return None
-    cents = round(Fraction(price) * 100 * due_atomic / 10**asset.decimals)
-    return f"≈\u00a0{language.format_money(format_amount(cents, 2), 'USD')}" if cents else None
+    due = Fraction(page.due_atomic, 10**page.payment.asset.decimals)
+    return language.format_currency(price.per_token * due, price.currency)
 
 
 def _choose_amount_label(page: CheckoutPage) -> str:

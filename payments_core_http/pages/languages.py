@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
@@ -19,7 +20,7 @@ from babel import Locale
 from babel.dates import format_date, format_time, get_datetime_format
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
-from babel.numbers import format_decimal
+from babel.numbers import format_decimal, get_currency_precision
 
 from payments_core.clock import Instant
 from payments_core.money import format_amount
@@ -94,6 +95,15 @@ class Language:
         whole, point, fraction = amount.partition(".")
         grouped = f"{int(whole):,}".replace(",", symbols["group"])
         return f"{grouped}{symbols['decimal'] if point else ''}{fraction}\u00a0{unit}"
+
+    def format_currency(self, value: Fraction, currency: str) -> str | None:
+        """About so much of a currency (ISO 4217), rounded to the digits that it is usually written
+        with, such as none for JPY; None if that is nothing."""
+        digits = get_currency_precision(currency)
+        rounded = round(value * 10**digits)
+        if not rounded:
+            return None
+        return f"≈\u00a0{self.format_money(format_amount(rounded, digits), currency)}"
 
     def format_number(self, number: int) -> str:
         """A whole number."""

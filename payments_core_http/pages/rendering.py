@@ -108,7 +108,8 @@ def build_checkout(
     page = service.checkout.read_page(code, mode=mode)
     language = choose_language(wanted, accept_language)
     kind = service.find_network_kind(page.payment.chain_id)
-    price = service.parts.shown_prices.find(mode, page.payment.asset) if page.due_atomic else None
+    shown_prices, currency = service.parts.shown_prices, page.branding.currency
+    price = shown_prices.find(mode, page.payment.asset, currency) if page.due_atomic else None
     networks, settings = service.networks, service.settings
     view = build_view(page, language, kind, networks, service.choose_explorer, price)
     pairing = None

@@ -60,8 +60,9 @@ def test_a_feed_that_is_stale_is_a_warning(tmp_path: Path, node: Node) -> None:
 
 
 def test_a_token_that_the_source_does_not_know_is_a_warning(tmp_path: Path, node: Node) -> None:
-    assert diagnose(tmp_path, node, "table:?EURC=1.1") == [
+    assert diagnose(tmp_path, node, "table:?EURC=1.1&EUR=1.0850") == [
         ("warning", "84532/USDC has no price: the source does not know it"),
+        ("ok", "EUR is at 1.0850 US dollars"),
     ]
 
 

@@ -84,8 +84,9 @@ def test_a_database_is_kept_of_an_earlier_release() -> None:
 
 # No release is out whose processes could run beside this one. What may not be so again: most forms
 # are read by this release alone, as the names of fields have units; and, beside those names, the
-# books of payouts have two accounts more, a Payment may go to a bank account, and there is one
-# collection of options, of which a Payment has one list and a transaction one.
+# books of payouts have two accounts more, a Payment may go to a bank account, a merchant's prices
+# have a currency, and there is one collection of options, of which a Payment has one list and a
+# transaction one.
 _LOST = "the release before would misread or lose {}; write the old form yet"
 _UNREADABLE = "the release before reads up to schema"
 _OPTION_FIELDS = (
@@ -93,6 +94,8 @@ _OPTION_FIELDS = (
 )  # fmt: skip
 KNOWN_FAULTS = {
     "before-rooms": [
+        f"payment_settings: {_LOST.format('terms')}",
+        f"payment_settings_versions: {_LOST.format('terms')}",
         *(f"payments: {_LOST.format(name)}" for name in ("books", "destination")),
         f"payments: {_LOST.format('direct_option_ids')}",
         *(f"payment_options: {_LOST.format(name)}" for name in _OPTION_FIELDS),

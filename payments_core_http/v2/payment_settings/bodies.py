@@ -32,6 +32,9 @@ Origin = Annotated[
     ),
 ]
 Color = Annotated[str, Meta(pattern="^#[0-9A-Fa-f]{6}$", extra={"rule": "a color such as #1a2b3c"})]
+Currency = Annotated[
+    str, Meta(pattern="^[A-Z]{3}$", extra={"rule": "a currency of ISO 4217, such as EUR"})
+]
 ChainNumber = Annotated[
     str, Meta(pattern="^[1-9][0-9]{0,9}$", extra={"rule": "the number of a chain"})
 ]
@@ -55,6 +58,9 @@ class Branding:
     """Your name on the page."""
     logoUrl: Url | None = None
     primaryColor: Color | None = None
+    currency: Currency | None = None
+    """The currency of your prices (ISO 4217), in which the page shows about what an amount is
+    worth; null means US dollars."""
 
 
 @frozen_body

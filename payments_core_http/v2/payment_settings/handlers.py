@@ -65,6 +65,9 @@ def _terms(body: bodies.ReplacePaymentSettings) -> PaymentTerms:
         success_url=body.successUrl,
         cancel_url=body.cancelUrl,
         branding=Branding(
-            name=branding.name, logo_url=branding.logoUrl, primary_color=branding.primaryColor
+            name=branding.name,
+            logo_url=branding.logoUrl,
+            primary_color=branding.primaryColor,
+            currency=branding.currency,
         ),
     )

@@ -28,6 +28,8 @@ class BrandingView:
     """Your name on the page; null means that no name is shown."""
     logoUrl: str | None
     primaryColor: str | None
+    currency: str | None
+    """The currency of your prices (ISO 4217); null means US dollars."""
 
 
 @frozen_view
@@ -94,6 +96,7 @@ def payment_settings(settings: PaymentSettings) -> PaymentSettingsView:
             name=terms.branding.name,
             logoUrl=terms.branding.logo_url,
             primaryColor=terms.branding.primary_color,
+            currency=terms.branding.currency,
         ),
         version=settings.settings_version,
         createdAt=format_iso_or_none(settings.created_at_ms),

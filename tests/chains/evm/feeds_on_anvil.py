@@ -31,12 +31,19 @@ class FreshChain(EvmChain):
 class Feeds:
     """The shipped feeds of a chain, sound at first; a rollup's sequencer is up for a month."""
 
-    def __init__(self, node: Node, chain_id: int, clock: FixedClock | None = None) -> None:
+    def __init__(
+        self,
+        node: Node,
+        chain_id: int,
+        clock: FixedClock | None = None,
+        currencies: Sequence[str] = (),
+    ) -> None:
         self.node, self.chain_id = node, chain_id
         self.clock = clock or FixedClock()
         self.rests = 0.0
         feeds = shipped_feeds()[chain_id]
         self.addresses = {symbol: feed.address for symbol, feed in feeds.by_symbol.items()}
+        self.addresses |= {code: feeds.currencies[code].address for code in currencies}
         if feeds.sequencer is not None:
             self.addresses["sequencer"] = feeds.sequencer
         runtime = hexed(load_contract("TestAggregator").runtime or b"")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -42,7 +43,7 @@ def ethereum_node() -> Iterator[Node]:
 @pytest.fixture
 def ethereum(ethereum_node: Node) -> Iterator[Feeds]:
     before = ethereum_node.ask("evm_snapshot")
-    yield Feeds(ethereum_node, ETHEREUM)
+    yield Feeds(ethereum_node, ETHEREUM, currencies=("EUR",))
     assert ethereum_node.ask("evm_revert", before)
 
 
@@ -53,7 +54,7 @@ def base(node: Node) -> Feeds:
 
 class TestFeedsOnAnvil(PricingConformance):
     pairs = ((USDC, USDT), (USDT, USDC))
-    can_fail = can_go_stale = can_lie = can_move = True
+    can_fail = can_go_stale = can_lie = can_move = can_price_currencies = True
 
     @pytest.fixture(autouse=True)
     def _place(self, ethereum: Feeds) -> Iterator[None]:
@@ -72,7 +73,7 @@ class TestFeedsOnAnvil(PricingConformance):
         self.feeds.clock.advance(2 * DAY // SECOND)
 
     def lie(self) -> None:
-        self.feeds.report(USDC="0")
+        self.feeds.report(USDC="0", EUR="0")
 
     def restore(self) -> None:
         self.cable.cut()
@@ -233,6 +234,18 @@ def test_quotes_and_values_follow_a_depeg(shop: Shop) -> None:
     amounts = [Decimal(one["tokenOut"]["outputTokenAmountRawFormatted"]) for one in (before, after)]
     # 100 and 88.008800 (0.88 by 0.9999), less 0.05 % rounded up, and a cent
     assert amounts == [Decimal("99.94"), Decimal("87.954795")]
+
+
+def test_the_page_of_a_payment_is_in_the_currency_of_the_merchant(shop: Shop) -> None:
+    shop.feeds.report(USDC="0.9995", EUR="1.0850")
+    settings = {"enabled": False, "branding": {"currency": "EUR"}, "version": 0}
+    assert shop.api.call("PUT", "/v2/partners/payment-settings", settings).status == 200
+    destination = {"type": "wallet", "address": WALLET}
+    body = {"intent": "receive", "amount": "25", "chainId": ETHEREUM, "destination": destination}
+    url = shop.api.call("POST", "/v2/payments", body, key="page").json["paymentUrl"]
+    page = shop.api.call("GET", urlsplit(url).path, auth=None).body.decode()
+    # 25 * 0.9995 / 1.0850 = 23.0299...
+    assert "≈\u00a023.03\u00a0EUR" in page
 
 
 def test_a_quote_keeps_its_terms_after_a_depeg(shop: Shop) -> None:

@@ -111,7 +111,9 @@ class TestSettings:
             "monitoringSeconds": 7_200, "underpaymentToleranceBps": 5, "feeBps": 25,
             "confirmations": {"8453": 12}, "successUrl": "https://shop.example/thanks",
             "cancelUrl": None,
-            "branding": {"name": "Shop", "logoUrl": None, "primaryColor": "#1a2b3c"},
+            "branding": {
+                "name": "Shop", "logoUrl": None, "primaryColor": "#1a2b3c", "currency": "EUR",
+            },
         }  # fmt: skip
         path = "/v2/partners/payment-settings"
         console.call("PUT", path, wanted)
@@ -146,6 +148,7 @@ class TestSettings:
             ("minAmount", "0", "greater than zero"),
             ("confirmations.8453", "0", "must be 1 to 1000"),
             ("branding.primaryColor", "red", "a color such as"),
+            ("branding.currency", "EUE", "a currency of ISO 4217, such as EUR"),
         ],
     )
     def test_what_is_wrong_is_beside_its_field(

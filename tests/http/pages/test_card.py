@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import attrs
 import pytest
+from babel.numbers import get_currency_precision
+from hypothesis import given
+from hypothesis import strategies as st
 
 from payments_core.chains.port import NetworkKind
+from payments_core.payment_settings.currencies import list_currencies
 from payments_core.payments.checkout.checkout import CheckoutPage
+from payments_core.pricing.shown import ShownPrice
 from payments_core_http.pages.checkout import CheckoutView, build_view
 from payments_core_http.pages.languages import get_language
 from tests.http.checkout import BASE, Checkout
 from tests.http.pages.html import Html
 from tests.http.pages.scenes import reorg, send, send_unconfirmed
+from tests.http.pages.test_branding import brand
 from tests.http.payer_page import Page
 from tests.shipped import CHAINS
 
@@ -64,7 +70,7 @@ def test_a_merchant_without_branding_has_the_name_of_its_app(checkout: Checkout)
 
 
 class TestWhatItIsWorth:
-    """What is due in US dollars, as the sandbox's table of prices has it."""
+    """What is due in the merchant's currency, as the sandbox's table of prices has it."""
 
     def test_it_is_beside_what_is_due_and_nowhere_else(self, checkout: Checkout) -> None:
         page = Page(checkout.declare_network("real"))
@@ -74,26 +80,52 @@ class TestWhatItIsWorth:
         send(page, "15")
         assert "≈" not in look(page).text
 
+    def test_it_is_in_the_currency_of_the_branding(self, checkout: Checkout) -> None:
+        page = Page(checkout.declare_network("real"))
+        for currency, total in (
+            ("EUR", "≈ 22.73 EUR"), ("JPY", "≈ 3,676 JPY"), ("KWD", "≈ 7.692 KWD"),
+            ("CDF", "≈ 25.00 USD"),  # no rate in the sandbox's table
+            (None, "≈ 25.00 USD"),
+        ):  # fmt: skip
+            assert brand(checkout, currency=currency).status == 200
+            assert total in strip(look(page).text)
+
     @pytest.mark.parametrize(
-        ("price", "tag", "total"),
+        ("price", "currency", "tag", "total"),
         [
-            (Decimal("0.8765"), "en", "≈ 1,095.62 USD"),
-            (Decimal("0.8765"), "de", "≈ 1.095,62 USD"),
-            (Decimal("0.8765"), "fr", "≈ 1\u202f095,62 USD"),
-            (Decimal("0.000008"), "en", "≈ 0.01 USD"),
-            (Decimal("0.000001"), "en", None),
-            (None, "en", None),
+            ("0.8765", "USD", "en", "≈ 1,095.62 USD"),
+            ("0.8765", "USD", "de", "≈ 1.095,62 USD"),
+            ("0.8765", "USD", "fr", "≈ 1\u202f095,62 USD"),
+            ("155.5", "JPY", "de", "≈ 194.375 JPY"),
+            ("0.30801", "KWD", "de", "≈ 385,012 KWD"),
+            ("1/3", "EUR", "ar", "≈ 416.67 EUR"),
+            ("0.000008", "USD", "en", "≈ 0.01 USD"),
+            ("0.000001", "USD", "en", None),
+            ("0.0004", "JPY", "en", None),
+            (None, "", "en", None),
         ],
     )
-    def test_it_is_rounded_to_the_cent_and_absent_without_a_price(
-        self, checkout: Checkout, price: Decimal | None, tag: str, total: str | None
+    def test_it_is_rounded_as_the_currency_is_written_and_absent_without_a_price(
+        self, checkout: Checkout, price: str | None, currency: str, tag: str, total: str | None
     ) -> None:
         page = Page(checkout, amount="1250.00")
         service = checkout.api.service
+        found = None if price is None else ShownPrice(Fraction(price), currency)
         shown = build_view(
-            read(page), get_language(tag), "real", CHAINS, service.choose_explorer, price
+            read(page), get_language(tag), "real", CHAINS, service.choose_explorer, found
         )
         assert (shown.total and strip(shown.total)) == total
+
+    @given(
+        st.fractions(min_value=0, max_value=10**24, max_denominator=10**30),
+        st.sampled_from(sorted(list_currencies())),
+    )
+    def test_what_is_written_is_at_most_half_a_unit_from_what_is_so(
+        self, value: Fraction, currency: str
+    ) -> None:
+        written = get_language("en").format_currency(value, currency)
+        shown = Fraction(strip(written or "≈ 0").split()[1].replace(",", ""))
+        assert abs(shown - value) <= Fraction(1, 2 * 10 ** get_currency_precision(currency))
 
 
 class TestWhatIsNotKnown:

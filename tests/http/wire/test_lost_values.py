@@ -27,8 +27,8 @@ MEANS: Mapping[str, str] = {
     "allowedDestinations": "no limit", "chains": "no limit", "assets": "no limit",
     "confirmations": "the chain's own", "feeBps": "no fee", "underpaymentToleranceBps": "none",
     "allowedOrigins": "none", "monitoringSeconds": "a day", "branding": "none", "name": "none",
-    "logoUrl": "none", "primaryColor": "none", "version": "any", "createdAt": "ignored",
-    "updatedAt": "ignored", "strategy": "none",
+    "logoUrl": "none", "primaryColor": "none", "currency": "US dollars", "version": "any",
+    "createdAt": "ignored", "updatedAt": "ignored", "strategy": "none",
     # The same amount, by the documented default.
     "chainId": "Base, or any", "assetSymbol": "USDC", "allowedMethods": "all",
     "expiresInSeconds": "an hour", "settlement": "Base", "intent": "receive",

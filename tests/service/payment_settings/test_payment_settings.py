@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import attrs
@@ -9,6 +10,8 @@ import pytest
 
 from payments_core.clock import SECOND
 from payments_core.errors import ResourceConflict, ValidationFailed
+from payments_core.extras import ExtraMissing
+from payments_core.payment_settings.currencies import list_currencies
 from payments_core.payment_settings.record import (
     DEFAULT_TERMS,
     PAYMENT_METHODS,
@@ -206,6 +209,12 @@ FAULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"branding": Branding(name=" ", logo_url="http://x.example/l", primary_color="red")},
         ["branding.name", "branding.logo_url", "branding.primary_color"],
     ),
+    **{
+        f"{currency} as a currency": (
+            {"branding": Branding(currency=currency)}, ["branding.currency"]
+        )
+        for currency in ("", "eur", "EURO", "EUE", "XTS", "DEM", "USDC")
+    },
     "a name that hides": ({"branding": Branding(name="Shop\u202egro.live")}, ["branding.name"]),
     "a long name": ({"branding": Branding(name="x" * 65)}, ["branding.name"]),
 }  # fmt: skip
@@ -279,6 +288,17 @@ class TestOrigins:
             "allowed_origins[0]",
             "success_url",
         ]
+
+
+def test_a_currency_without_babel_names_the_extra(
+    memory_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert put(memory_world, branding=Branding(currency="KWD")).terms.branding.currency == "KWD"
+    list_currencies.cache_clear()
+    monkeypatch.setitem(sys.modules, "babel.core", None)
+    with pytest.raises(ExtraMissing, match=r"pip install 'payments-core\[server\]'"):
+        put(memory_world, branding=Branding(currency="EUR"))
+    assert put(memory_world, branding=Branding(name="Shop")).terms.branding.currency is None
 
 
 GOOD_URLS = (

@@ -20,7 +20,8 @@ DEFAULTS: dict[str, Any] = {
     "assets": None, "minAmount": None, "maxAmount": None, "expiresInSeconds": 3_600,
     "monitoringSeconds": 86_400, "underpaymentToleranceBps": 0, "feeBps": 0, "confirmations": {},
     "successUrl": None, "cancelUrl": None,
-    "branding": {"name": None, "logoUrl": None, "primaryColor": None}, "version": 0,
+    "branding": {"name": None, "logoUrl": None, "primaryColor": None, "currency": None},
+    "version": 0,
     "createdAt": None, "updatedAt": None,
 }  # fmt: skip
 ALL: dict[str, Any] = {
@@ -41,6 +42,7 @@ ALL: dict[str, Any] = {
     "cancelUrl": "https://shop.example/cart",
     "branding": {
         "name": "Shop", "logoUrl": "https://shop.example/logo.svg", "primaryColor": "#1a2b3c",
+        "currency": "EUR",
     },
 }  # fmt: skip
 
@@ -152,8 +154,14 @@ BAD: dict[str, tuple[Any, list[str]]] = {
     "successUrl": ("shop.example", ["successUrl"]),
     "cancelUrl": (7, ["cancelUrl"]),
     "branding": (
-        {"name": "", "logoUrl": "x", "primaryColor": "#12345", "font": "Comic Sans"},
-        ["branding.name", "branding.logoUrl", "branding.primaryColor", "branding.font"],
+        {
+            "name": "", "logoUrl": "x", "primaryColor": "#12345", "currency": "eur",
+            "font": "Comic Sans",
+        },
+        [
+            "branding.name", "branding.logoUrl", "branding.primaryColor", "branding.currency",
+            "branding.font",
+        ],
     ),
     "version": (-1, ["version"]),
     "fees": (1, ["fees"]),
