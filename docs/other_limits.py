@@ -23,9 +23,9 @@ from payments_core.tenants.client_sessions import EXCHANGE_WITHIN_MS, SessionExp
 from payments_core.tenants.keys import MAX_KEYS, REVOKED_KEY_RETENTION_MS
 from payments_core.tenants.request_log import MAX_PAGES, PAGE_REQUESTS
 from payments_core.validation import fields, metadata
+from payments_core.webhooks import filters
 from payments_core.webhooks.dispatch.replay import MAX_RECOVERY_DAYS, MAX_RESEND_ENDPOINTS
 from payments_core.webhooks.endpoint_fields import EndpointDescription, EventNames
-from payments_core.webhooks.filters import MAX_RULES, MAX_VALUES
 from payments_core.webhooks.health import REPORT_INTERVAL_MS
 from payments_core.webhooks.lifecycle import MAX_OLDER_SECRETS
 from payments_core.webhooks.operations import MAX_OVERLAP_S, WebhookUrl
@@ -98,7 +98,8 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
             "`url`, `description` of an endpoint": f"{_field(WebhookUrl)};"
             f" {_field(EndpointDescription)}",
             "`subscribedEvents`": f"{_meta(EventNames).max_length} names",
-            "`filters`": f"{MAX_RULES} rules, with {MAX_VALUES} `values` each",
+            "`filters`": f"{filters.MAX_RULES} rules, with {filters.MAX_VALUES} `values` each, and"
+            f" {_count(filters.MAX_BYTES)} bytes as JSON",
             "An attempt": f"{WebhookSettings().attempt_s} seconds;"
             f" {WebhookSettings().max_attempts} attempts,"
             f" at most {_time(MAX_RETRY_DELAY_MS)} apart",

@@ -28,6 +28,8 @@ from payments_core.errors import FieldError, ValidationFailed
 
 MAX_RULES = 10
 MAX_VALUES = 50
+MAX_BYTES = 16_000
+"""Of all rules of an endpoint, as JSON: each fan-out reads the endpoints of its environment."""
 
 FilterOperator = Literal["=", "!=", ">", ">=", "<", "<=", "in", "exists", "absent"]
 FilterText = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -213,9 +215,12 @@ def check_filters(
         for place, rule in enumerate(filters)
         for fault in _find_faults(rule, versions, date)
     ]
+    each_once = tuple(dict.fromkeys(filters))
+    if len(msgspec.json.encode(each_once)) > MAX_BYTES:
+        faults.append(FieldError("filters", f"must have at most {MAX_BYTES} bytes as JSON"))
     if faults:
         raise ValidationFailed(tuple(faults))
-    return tuple(dict.fromkeys(filters))
+    return each_once
 
 
 def _find_faults(rule: EventFilter, versions: Versions, date: str) -> list[FieldError]:

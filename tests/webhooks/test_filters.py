@@ -239,6 +239,10 @@ def test_the_library_names_each_fault(bench: ReplayBench) -> None:
     with pytest.raises(ValidationFailed) as refused:
         make(bench, EventFilter("name", "like", "x"))  # type: ignore[arg-type]
     assert [fault.path for fault in refused.value.fields] == ["filters[0].op"]
+    texts = tuple(f"{n:0200}" for n in range(50))
+    with pytest.raises(ValidationFailed) as refused:
+        make(bench, *[EventFilter(f"payload.metadata.{n}", "in", None, texts) for n in range(10)])
+    assert [fault.path for fault in refused.value.fields] == ["filters"]
     endpoint = make(bench)
     changes = EndpointChanges(filters=(EventFilter("nmae", "exists"),))
     with pytest.raises(ValidationFailed) as refused:
