@@ -13,7 +13,7 @@ from payments_core.errors import ValidationFailed, WebhookUrlInUse
 from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.endpoint_fields import EndpointChanges
-from payments_core.webhooks.filters import EventFilters
+from payments_core.webhooks.filters import EventFilters, check_filters
 from payments_core.webhooks.handlers import EventHandlers, Handle, handler_url
 from payments_core.webhooks.operations import SubscribedEvents, WebhookEndpoints
 from payments_core.webhooks.record import Endpoint
@@ -32,6 +32,7 @@ class HandlerEndpoints:
 
     def __init__(self, ports: Ports, endpoints: WebhookEndpoints, handlers: EventHandlers) -> None:
         self._storage = ports.storage
+        self._versions = ports.versions
         self._endpoints = endpoints
         self._handlers = handlers
 
@@ -48,7 +49,7 @@ class HandlerEndpoints:
         if not callable(handle):
             raise ValidationFailed.at("handle", "must be a function")
         url, wanted = handler_url(name), tuple(dict.fromkeys(subscribed_events))
-        filters = tuple(dict.fromkeys(filters))
+        filters = check_filters(filters, self._versions, authority.api_version)
         # Register the function first: an immediate event finds it.
         self._handlers.register(authority.partition, url, handle)
         endpoint = self._find(authority, url)

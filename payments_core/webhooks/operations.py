@@ -129,16 +129,16 @@ class WebhookEndpoints:
         authority: Authority,
         url: str,
         subscribed_events: Sequence[EventName],
-        filters: Sequence[EventFilter],
+        filters: tuple[EventFilter, ...],
     ) -> Endpoint:
-        """A new active endpoint of a handler in this process; its URL leads nowhere outside.
+        """A new active endpoint of a handler in this process, with filters that are checked; its
+        URL leads nowhere outside.
 
-        Raises ValidationFailed, WebhookUrlInUse, and WebhookLimitReached as `create` does.
+        Raises WebhookUrlInUse, and WebhookLimitReached as `create` does.
         """
-        checked = check_filters(filters, self._versions, authority.api_version)
         self._require_room(authority)
         return self._insert(
-            authority, url, url_digest(url), subscribed_events=subscribed_events, filters=checked
+            authority, url, url_digest(url), subscribed_events=subscribed_events, filters=filters
         )[0]
 
     def _insert(

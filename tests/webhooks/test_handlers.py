@@ -12,6 +12,7 @@ from payments_core.errors import ValidationFailed, WebhookLimitReached
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings
 from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.webhooks.filters import EventFilter
 from payments_core.webhooks.handlers import MAX_OVERDUE
 from payments_core.webhooks.operations import EndpointChanges
 from payments_core.webhooks.received import ReceivedEvent
@@ -192,6 +193,16 @@ def test_what_is_wrong_is_said_at_once(world: World) -> None:
     few.acting_as(server).on_event("shop", print)
     with pytest.raises(WebhookLimitReached):
         few.acting_as(server).on_event("more", print)
+
+
+def test_a_registration_that_is_refused_changes_nothing(world: World) -> None:
+    first, second = Seen(), Seen()
+    world.resources.on_event("shop", first, subscribed_events=CREATED)
+    with pytest.raises(ValidationFailed):
+        world.resources.on_event("shop", second, filters=(EventFilter("payload.x", "exists"),))
+    world.payment()
+    run(world.service)
+    assert (len(first.events), second.events) == (1, [])
 
 
 def test_nobody_outside_can_name_a_handler(world: World) -> None:
