@@ -128,7 +128,7 @@ _ENVELOPE = ("name", "createdAt")
 _METADATA = "payload.metadata."
 
 
-def _kind_of(field: str) -> _Kind:
+def _kind_of_field(field: str) -> _Kind:
     name = field.rpartition(".")[2]
     return _AMOUNT if name.endswith("Atomic") else _BY_FIELD.get(name, _TEXT)
 
@@ -182,7 +182,7 @@ def _judge_of(rule: EventFilter) -> Callable[[Sequence[Any]], bool]:
     """Judges the items of a field that is not absent: most fields have one."""
     if rule.op in _WITHOUT_VALUE:
         return lambda items: rule.op == "exists"
-    kind = _number_kind(rule)
+    kind = _kind_of(rule)
     if rule.op in _COMPARISONS:
         compare, limit = _COMPARISONS[rule.op], kind.read(rule.value)
         return lambda items: any(
@@ -193,11 +193,11 @@ def _judge_of(rule: EventFilter) -> Callable[[Sequence[Any]], bool]:
     return lambda items: any(kind.read(item) in wanted for item in items) == is_in
 
 
-def _number_kind(rule: EventFilter) -> _Kind:
+def _kind_of(rule: EventFilter) -> _Kind:
     """The kind of a rule's field. Metadata has no kinds: sizes compare as numbers."""
     if rule.field.startswith(_METADATA):
         return _PRICE if rule.op in _COMPARISONS else _TEXT
-    return _kind_of(rule.field)
+    return _kind_of_field(rule.field)
 
 
 # The check of what callers give
@@ -226,7 +226,7 @@ def check_filters(
 def _find_faults(rule: EventFilter, versions: Versions, date: str) -> list[FieldError]:
     if not _is_field(rule.field, versions, date):
         return [FieldError("field", "is no field of an event")]
-    kind, faults = _number_kind(rule), list[FieldError]()
+    kind, faults = _kind_of(rule), list[FieldError]()
     if rule.op in _COMPARISONS and not kind.is_ordered:
         return [FieldError("op", "compares numbers and times, and this field is a text")]
     if (rule.value is None) == (rule.op not in (*_WITHOUT_VALUE, "in")):

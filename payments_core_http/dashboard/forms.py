@@ -75,8 +75,8 @@ class Field:
     `choices` are values with their words, of which `several` and `numbers` take any number, each
     by a box of its own; none means that the document lacks the field, unless it is required.
     `lines` has an item in each line, `pairs` an item of the two `keys`, separated by a space, and
-    `rules` a filter of events. A
-    `payee` has a list of the ways to name it. `first` begins a part of the form with that heading.
+    `rules` a filter of events. A `payee` has a list of the ways to name it. `first` begins a part
+    of the form with that heading.
     """
 
     name: str

@@ -33,8 +33,8 @@ class Filter:
     """A field of a list's filters: its name in the query, its title, and its kind.
 
     A `choice` has one of `choices`, or the empty one that is called `every`. An `identifier` has
-    the prefix `prefix`. A value that is not one of these is left out, as an empty one is. A `wide`
-    field has a line of its own.
+    the prefix `prefix`. A value that is not one of these is left out, as an empty one is. A field
+    that `is_wide` has a line of its own.
     """
 
     name: str
