@@ -168,6 +168,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         r"(.*[.])?(\w*[cC]hains|\w*[aA]ssets|confirmations|chainId)\S*",
         "is not a supported .*",
     ): "What is supported grows: it is no part of the contract.",
+    ("replacePaymentSettings", "branding[.]currency", "must be a currency of ISO 4217, .*"): (
+        "Which currencies are in use changes: a pattern has the form of their codes alone."
+    ),
     ("replacePaymentSettings", "branding[.]logoUrl", "must have at most .*"): (
         "The document gives it the length of every URL, of which the host may be but a part."
     ),
