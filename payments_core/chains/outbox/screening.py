@@ -57,6 +57,10 @@ ANSWERS_COUNT_MS = 10 * MINUTE
 time. So a provider whose answers count for one request can clear more than one look can ask for.
 As looks have growing pauses, such an answer is at most five times as old when it counts."""
 
+MAX_CLEARED = 1_000
+"""How many of those answers a hold keeps: anybody may pay from any number of senders, and a record
+must fit into a document."""
+
 
 @attrs.frozen
 class KnownVerdicts:
@@ -114,11 +118,21 @@ class _Answers:
             if concern.key in cleared and row is not None and row.outcome == "clear":
                 self.given[job.transfer.id, concern] = row
 
-    def list_cleared(self, job: SendJob, screened: ScreenedTransfer) -> tuple[str, ...]:
-        """The keys of whom the provider has cleared for a transfer, in this look and before."""
+    def list_cleared(
+        self, job: SendJob, screened: ScreenedTransfer, now: Instant
+    ) -> tuple[str, ...]:
+        """The keys of whom the provider has cleared for a transfer, in this look and before,
+        without those whose verdicts count by themselves for so long."""
         assert job.transfer is not None
         given = [(one, self.given.get((job.transfer.id, one))) for one in screened.concerns]
-        return tuple(one.key for one, verdict in given if verdict and verdict.outcome == "clear")
+        cleared = [
+            one
+            for one, verdict in given
+            if verdict
+            and verdict.outcome == "clear"
+            and verdict.valid_until_ms < now + ANSWERS_COUNT_MS
+        ]
+        return tuple(one.key for one in cleared[:MAX_CLEARED])
 
     def add(
         self, transfer_id: str, request: ScreeningRequest, verdict: Verdict, now: Instant
@@ -322,7 +336,7 @@ class ScreeningGate:
             since = now if first is None else first.created_at_ms
             after = _hold(id, job, screened, judgement, stored, since, now=now)
             if judgement.finding != "blocked":
-                after = evolve(after, cleared=answers.list_cleared(job, screened))
+                after = evolve(after, cleared=answers.list_cleared(job, screened, now))
             waits = None
             if step.result:
                 is_cut = ran_out and judgement.finding == "silent"

@@ -298,6 +298,23 @@ def test_a_slow_provider_is_asked_once_for_each_of_very_many_senders(
     assert list_held(memory_world) == []
 
 
+@pytest.mark.parametrize(("valid_for_ms", "kept"), [(0, 7), (HOUR, 0)])
+def test_a_hold_keeps_a_bounded_number_of_answers_and_none_that_counts_by_itself(
+    memory_world: World, monkeypatch: pytest.MonkeyPatch, valid_for_ms: int, kept: int
+) -> None:
+    """Anybody may pay from thousands of senders, and the hold must fit into a document."""
+    monkeypatch.setattr(gate, "MAX_CLEARED", 7)
+    world, desk = memory_world, SlowDesk(memory_world, monkeypatch)
+    desk.valid_for_ms = valid_for_ms
+    id = begin_release_of_many(world, desk)
+    world.advance_until(lambda: "in_review" in world.paid(id).labels, 1, most=90)
+    [held] = list_held(world)
+    assert len(held.cleared) == kept
+    if valid_for_ms:
+        world.advance_until(lambda: world.paid(id).status == "succeeded", 120)
+        assert len(desk.asked) == 46
+
+
 def test_an_answer_of_an_earlier_look_counts_for_no_other_transfer_of_the_job(
     memory_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
