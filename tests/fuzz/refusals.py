@@ -107,8 +107,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (".*", "cursor", "is not a cursor of this list"): GIVEN_BEFORE,
     (
         "(create|change)Webhook",
-        r"filters\[\]([.](op|field|value|values(\[\])?))?",
-        "is no field of an event|compares numbers .*|is required with .*|must be .*",
+        r"filters(\[\][.](op|field|value|values(\[\])?))?",
+        "is no field of an event|compares numbers .*|is required with .*|must be .*"
+        "|must have at most .* bytes .*",
     ): "Which rules an event can satisfy follows from the catalogue.",
     ("listEvents", "after", "is not a cursor of .*"): GIVEN_BEFORE,
     (
