@@ -21,7 +21,7 @@ from payments_core.storage.records import Value
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.fields import PageLimit
 
-Filter = Annotated[str, Meta(min_length=1, max_length=200)]
+Filter = Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 class AuditTrail:

@@ -42,6 +42,7 @@ from payments_core_http.pages.words import (
     MISDIRECTED_WORDS,
     NOT_LOOKED_WORDS,
     NOTICE_WORDS,
+    PAID_WITH_NEWS_WORDS,
     PART_PROCESSING_WORDS,
     SAID_BEFORE,
     STAGE_WORDS,
@@ -274,6 +275,8 @@ def _choose_words(page: CheckoutPage) -> Words:
         return ELSEWHERE_WORDS
     if page.stage == "received" and IN_REVIEW in page.payment.labels:
         return IN_REVIEW_WORDS
+    if page.stage == "paid" and page.notices:
+        return PAID_WITH_NEWS_WORDS
     if page.stage == "failed" and page.payment.books.held_atomic > 0:
         return HELD_AT_CLOSE_WORDS
     return STAGE_WORDS[page.stage]

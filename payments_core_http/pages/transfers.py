@@ -47,10 +47,12 @@ class Progress:
 
 @attrs.frozen(kw_only=True)
 class PaidReceipt:
-    """When the last transfer that counts arrived, in the reader's words and as ISO 8601."""
+    """When the last transfer that counts arrived, in the reader's words and as ISO 8601, and what
+    was sent back of it; None for nothing."""
 
     arrived_at: str
     arrived_iso: str
+    refunded: str | None
 
 
 def build_transfer(
@@ -77,8 +79,13 @@ def build_receipt(page: CheckoutPage, language: Language) -> PaidReceipt | None:
     arrived = [one.observed_at_ms for one in page.receipts if one.status == "verified"]
     if page.stage not in _WITH_RECEIPT or not arrived:
         return None
+    payment = page.payment
     return PaidReceipt(
-        arrived_at=language.format_instant(max(arrived)), arrived_iso=format_iso(max(arrived))
+        arrived_at=language.format_instant(max(arrived)),
+        arrived_iso=format_iso(max(arrived)),
+        refunded=language.format_amount(payment.refunded_atomic, payment.asset)
+        if payment.refunded_atomic
+        else None,
     )
 
 

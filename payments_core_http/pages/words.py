@@ -52,7 +52,7 @@ STAGE_WORDS: Mapping[Stage, Words] = {
     "processing": Words(
         "wait",
         N_("Your payment is being confirmed"),
-        N_("It counts once it is confirmed. Do not send it again."),
+        N_("It counts once it is confirmed. Do not send it again. You can close this page."),
     ),
     "received": Words(
         "good",
@@ -103,8 +103,8 @@ STAGE_WORDS: Mapping[Stage, Words] = {
         "warn",
         N_("The network took a transfer back"),
         N_(
-            "A transfer that had been confirmed was undone by the network. Do not send it again;"
-            " the merchant decides what happens next."
+            "A transfer that had been confirmed was undone by the network, and the money may be"
+            " back in your wallet. Do not send it again; the merchant decides what happens next."
         ),
     ),
     "undelivered": Words(
@@ -173,6 +173,11 @@ NOT_LOOKED_WORDS: Mapping[Stage, Words] = {
 }
 """While no scan of the network is recent enough to deny that more has arrived."""
 
+PAID_WITH_NEWS_WORDS = Words(
+    "good", STAGE_WORDS["paid"].heading, N_("The recipient has been paid.")
+)
+"""For the stage `paid` with a notice, which says what is left."""
+
 IN_REVIEW_WORDS = Words(
     "wait",
     N_("Payment received"),
@@ -236,8 +241,7 @@ MISDIRECTED_DUE_WORDS = Words(
     N_("Something else has arrived: the amount is still due"),
     N_(
         "%(misdirected)s has arrived. The token or the network is not the one that was asked for,"
-        " so it does not count. It is not lost: the merchant has been informed, and can send it"
-        " back."
+        " so it does not count. The merchant has been informed, and can send it back."
     ),
 )
 """For the stage `waiting` while misdirected funds are held."""
@@ -267,8 +271,8 @@ NOTICE_WORDS: Mapping[Notice, Words] = {
         N_("Something else than asked for has arrived"),
         N_(
             "%(misdirected)s has arrived at the address. It does not count for this payment, since"
-            " the token or the network is not the one that was asked for. It is not lost: the"
-            " merchant has been informed, and can send it back. Do not send it again."
+            " the token or the network is not the one that was asked for. The merchant has been"
+            " informed, and can send it back. Do not send it again."
         ),
     ),
     "from_contract": Words(
@@ -284,16 +288,16 @@ NOTICE_WORDS: Mapping[Notice, Words] = {
         "warn",
         N_("More than the amount arrived"),
         N_(
-            "%(excess)s more than the amount has arrived. It is held safely until the merchant"
-            " sends it back."
+            "%(excess)s more than the amount has arrived. It is held safely: the merchant has been"
+            " informed, and can send it back."
         ),
     ),
     "duplicate": Words(
         "warn",
         N_("The payment arrived twice"),
         N_(
-            "A second payment of %(excess)s has arrived. It is held safely until the merchant"
-            " sends it back."
+            "A second payment of %(excess)s has arrived. It is held safely: the merchant has been"
+            " informed, and can send it back."
         ),
     ),
     "refunding": Words(

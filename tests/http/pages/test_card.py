@@ -21,7 +21,7 @@ from payments_core_http.pages.checkout import CheckoutView, build_view
 from payments_core_http.pages.languages import get_language
 from tests.http.checkout import BASE, Checkout
 from tests.http.pages.html import Html
-from tests.http.pages.scenes import reorg, send, send_unconfirmed
+from tests.http.pages.scenes import post, reorg, send, send_unconfirmed
 from tests.http.pages.test_branding import brand
 from tests.http.payer_page import Page
 from tests.shipped import CHAINS
@@ -221,6 +221,15 @@ class TestTheReceipt:
         for words in ("Receipt", "Paid to", "Arrived", hash, "Print the receipt"):
             assert words in html.text
         assert f"https://basescan.org/tx/{hash}" in {one["href"] for one in html.all("a")}
+
+    def test_says_what_was_sent_back(self, checkout: Checkout) -> None:
+        page = send(Page(checkout.declare_network("real")), "25")
+        assert "Refunded" not in look(page).text
+        post(page, "/refunds", {"amount": "5"})
+        receipt = view(page).receipt
+        assert receipt is not None
+        assert receipt.refunded == "5.00\u00a0USDC"
+        assert "Refunded" in look(page).text
 
     def test_there_is_none_before_a_payment_is_paid(self, checkout: Checkout) -> None:
         page = send_unconfirmed(Page(checkout.declare_network("real")))

@@ -95,7 +95,7 @@ class TestWhatItSays:
         for words in (
             "does not count",
             "\u206825.00\u00a0USDT (Ethereum), 7.00\u00a0DAI\u2069 has arrived",
-            "the merchant has been informed",
+            "The merchant has been informed",
         ):
             assert words in html.text
         for denial in ("Nothing has arrived", "Nothing arrived", "Nothing had", "not charged"):
@@ -221,6 +221,7 @@ class TestWhatItSays:
         html = look(page)
         assert html.stage == "paid"
         assert "\u20686.00\u00a0USDC\u2069 more than the amount has arrived" in html.text
+        assert "nothing left to do" not in html.text
 
     def test_duplicate(self, checkout: Checkout) -> None:
         page = Page(checkout)

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from payments_core.chains.port import NetworkKind
 from payments_core.sandbox.payer import ACTIONS
 from payments_core_http.pages.sandbox_panel import PANEL_WORDS
 from tests.http.api_harness import Seen
@@ -30,6 +31,15 @@ def targets(page: Page) -> dict[str, str]:
 def press(page: Page, action: str) -> Seen:
     target = targets(page)[action]
     return page.checkout.api.call("POST", f"/pay/{page.code}{target}", auth=None)
+
+
+@pytest.mark.parametrize(("kind", "links"), [("simulated", 1), ("local", 1), ("real", 0)])
+def test_where_no_code_can_be_scanned_the_page_leads_to_the_panel(
+    checkout: Checkout, kind: NetworkKind, links: int
+) -> None:
+    html = look(Page(checkout.declare_network(kind)))
+    assert [one["href"] for one in html.all("a") if "#" in str(one["href"])] == ["#panel"] * links
+    assert [one.get("id") for one in html.all("h2")].count("panel") == 1
 
 
 @pytest.mark.parametrize(
