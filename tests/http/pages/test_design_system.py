@@ -24,7 +24,7 @@ FROM_ELSEWHERE = {"--accent"}
 NOT_SHOWN = {
     "checkout", "logo", "merchant", "open", "ways", "codes", "facts", "qr", "back", "receipt",
     "languages", "login", "narrow", "skip", "copy", "only-narrow", "js",
-    "script", "no-script", "balances", "other",
+    "script", "no-script", "balances", "other", "way",
 }  # fmt: skip
 """Classes of a place and not of a component: the galleries show them."""
 
