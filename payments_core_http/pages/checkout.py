@@ -136,8 +136,8 @@ class CheckoutView:
     poll_ms: int
     is_elsewhere: bool
     """Whether it waits for a payment that this page cannot take: the merchant's app does."""
-    is_done: bool
-    """Whether the payer has nothing left to do but to go back."""
+    warns_first: bool
+    """Whether the payer must look elsewhere before paying, so that no way to pay is filled."""
     return_url: str | None
     returns_soon: bool
     """Whether the script leads back by itself."""
@@ -203,7 +203,7 @@ def build_view(
         may_change=page.stage in _PASSING or is_late,
         poll_ms=_SOON_MS if is_submitted or (progress and progress.is_soon) else _POLL_MS,
         is_elsewhere=_is_elsewhere(page),
-        is_done=page.stage in _GOOD,
+        warns_first=words is UNDONE_WORDS,
         return_url=return_url,
         returns_soon=page.stage in _GOOD
         and return_url is not None

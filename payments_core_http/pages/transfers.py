@@ -12,6 +12,7 @@ from payments_core.payments.checkout.stages import Stage
 from payments_core.payments.receipts.progress import ReceiptProgress, find_progress
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
+from payments_core.payments.transitions import IN_REVIEW
 from payments_core_http.pages.languages import Language
 from payments_core_http.pages.words import RECEIPT_WORDS, SENT_BACK, UNKNOWN_TOKEN
 
@@ -75,9 +76,10 @@ def build_transfer(
 
 
 def build_receipt(page: CheckoutPage, language: Language) -> PaidReceipt | None:
-    """The receipt of a Payment that was paid; None if it was not."""
+    """The receipt of a Payment that was paid; None if it was not, or is held for a check."""
     arrived = [one.observed_at_ms for one in page.receipts if one.status == "verified"]
-    if page.stage not in _WITH_RECEIPT or not arrived:
+    is_held = page.stage == "received" and IN_REVIEW in page.payment.labels
+    if page.stage not in _WITH_RECEIPT or is_held or not arrived:
         return None
     payment = page.payment
     return PaidReceipt(

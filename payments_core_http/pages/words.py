@@ -180,7 +180,7 @@ PAID_WITH_NEWS_WORDS = Words(
 
 IN_REVIEW_WORDS = Words(
     "wait",
-    N_("Payment received"),
+    N_("Received, and held for a check"),
     N_(
         "%(received)s has arrived and is confirmed. It is held for a check before it is passed on"
         " to the recipient. Do not send it again. You can close this page."
@@ -285,7 +285,7 @@ NOTICE_WORDS: Mapping[Notice, Words] = {
         ),
     ),
     "overpaid": Words(
-        "warn",
+        "wait",
         N_("More than the amount arrived"),
         N_(
             "%(excess)s more than the amount has arrived. It is held safely: the merchant has been"
@@ -293,7 +293,7 @@ NOTICE_WORDS: Mapping[Notice, Words] = {
         ),
     ),
     "duplicate": Words(
-        "warn",
+        "wait",
         N_("The payment arrived twice"),
         N_(
             "A second payment of %(excess)s has arrived. It is held safely: the merchant has been"

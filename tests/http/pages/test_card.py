@@ -174,7 +174,8 @@ class TestWhatIsNotKnown:
         shown = view(page, payment=payment, stage="received", due_atomic=0)
         assert "held for a check" in shown.state.text
         assert "now passed on" not in shown.state.text
-        assert (shown.is_done, shown.returns_soon) == (True, False)
+        assert shown.state.heading == "Received, and held for a check"
+        assert (shown.receipt, shown.returns_soon) == (None, False)
 
 
 class TestLinksOfWallets:

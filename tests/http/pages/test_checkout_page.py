@@ -205,6 +205,12 @@ class TestWhatItSays:
         expected = [] if back is None else [f"https://shop.example/{back}"]
         assert [one["href"] for one in links] == expected
         assert any("data-return-ms" in one for one in links) == (scene == "paid")
+        assert all(("primary" in str(one["class"])) == (scene != "waiting") for one in links)
+
+    def test_who_must_look_in_the_wallet_first_finds_no_filled_way_to_pay(self) -> None:
+        for scene, filled in (("waiting", True), ("undone", False)):
+            [wallet] = [one for one in look(SCENES[scene]()).all("a") if one.get("id") == "open"]
+            assert ("primary" in str(wallet["class"])) == filled
 
     def test_the_front_page_is_of_the_site_that_the_merchant_has_named(
         self, checkout: Checkout
