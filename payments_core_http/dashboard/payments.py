@@ -22,7 +22,7 @@ from payments_core_http.dashboard.choices import find_choice
 from payments_core_http.dashboard.exports import Export, iso, stream
 from payments_core_http.dashboard.lists import DAYS, Filter, read_days, read_list
 from payments_core_http.dashboard.rendering import redirect, render_page
-from payments_core_http.dashboard.words import ACTION_WORDS, NETWORK_WORDS
+from payments_core_http.dashboard.words import ACTION_WORDS, METHOD_WORDS, NETWORK_WORDS
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -68,6 +68,7 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
         section="payments",
         payment=payment,
         network_words=NETWORK_WORDS.get(service.find_network_kind(payment.chain_id)),
+        methods=METHOD_WORDS,
         details=details,
         payment_url=call.resources.payments.build_url(payment),
         timeline=list_timeline(payment),

@@ -15,12 +15,14 @@ from payments_core.payments.refunding.operations import NewRefund
 from payments_core.payments.refunding.reconciliation_rules import RECONCILIATION_ACTIONS
 from payments_core.storage.memory.transaction import MemorySnapshot
 from payments_core.tenants.record import PRODUCTS
-from payments_core_http.dashboard.words import ACTION_WORDS
+from payments_core_http.dashboard.words import ACTION_WORDS, METHOD_WORDS
 from tests.http.checkout import Checkout
 from tests.http.console import HOOK, LATER, Console
 from tests.http.dashboard.operator_browser import SCRIPT, OperatorBrowser, open_browser
 from tests.http.pages.html import Html
 from tests.http.pages.test_checkout_page import ATTACKS
+from tests.http.pages.test_choices import ask_route
+from tests.http.payer_page import Page
 
 LIST = "/dashboard/payments"
 
@@ -52,6 +54,14 @@ def test_a_translator_of_the_browser_changes_no_id_and_no_address(checkout: Chec
     [receipt] = checkout.read(payment["id"])["receipts"]
     for exact in (payment["id"], payment["escrow"]["address"], receipt["transactionHash"]):
         assert exact in html.text and exact not in html.translatable
+
+
+def test_an_option_is_named_by_its_way_to_pay(checkout: Checkout) -> None:
+    payer = Page(checkout)
+    assert ask_route(payer).status == 303
+    html = open_browser(checkout).open(page(payer.payment))
+    assert METHOD_WORDS["routing"] in html.text
+    assert METHOD_WORDS["direct"] not in html.text
 
 
 class TestList:
