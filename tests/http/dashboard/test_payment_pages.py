@@ -180,7 +180,10 @@ class TestStory:
         checkout.authorize(payment, checkout.option(payment))
         checkout.advance(60)
         text = open_browser(checkout).open(page(payment)).text
-        assert re.search(r"Vault\s+Succeeded\s+selected\s*25.00 USDC, funding\s+Confirmed", text)
+        expected = (
+            r"From the payer's vault\s+Succeeded\s+selected\s*25.00 USDC, funding\s+Confirmed"
+        )
+        assert re.search(expected, text)
 
     def test_without_the_product_it_has_no_events(self, checkout: Checkout) -> None:
         payment, browser = make(checkout), open_browser(checkout)
