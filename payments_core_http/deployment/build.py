@@ -61,14 +61,25 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-def build_key_ring(configuration: Configuration) -> KeyRing:
-    """The master key ring. Raises ConfigurationRefused."""
+WITHOUT_RING_FILE = (
+    "Put the file back, or for a new deployment make a key with `payments admin key-ring new k1`"
+)
+
+
+def build_key_ring(configuration: Configuration, *, advice: str = WITHOUT_RING_FILE) -> KeyRing:
+    """The master key ring. Raises ConfigurationRefused, with the advice if its file is missing."""
     keys = configuration.keys
     if keys.ring is not None:
         ring = keys.ring
         return _open_setting("keys.ring", lambda: KeyRing.parse(ring))
     path = Path(keys.ring_file or "")
-    return _open_setting("keys.ring_file", lambda: KeyRing.parse(_read_key_ring(path)))
+    try:
+        return _open_setting("keys.ring_file", lambda: KeyRing.parse(_read_secret_file(path)))
+    except ConfigurationRefused as refusal:
+        if not isinstance(refusal.__cause__, FileNotFoundError):
+            raise
+        message = f"points to a file that does not exist: {path}. {advice}"
+        raise _refusal("keys.ring_file", message) from refusal.__cause__
 
 
 def build_storage(configuration: Configuration, waits: Waits = NO_WAITS) -> Storage:
@@ -282,17 +293,6 @@ def _build_transport(configuration: Configuration) -> Transport | None:
     from payments_core.webhooks.transports.curl import CurlTransport
 
     return _open_setting("webhooks.transport", CurlTransport)
-
-
-def _read_key_ring(path: Path) -> str:
-    """Raises as `_read_secret_file`, and ValueError with what to do if there is no file."""
-    try:
-        return _read_secret_file(path)
-    except FileNotFoundError as error:
-        raise ValueError(
-            f"{path} does not exist: put the file back, or for a new deployment make a key with"
-            " `payments admin key-ring new k1`"
-        ) from error
 
 
 def _read_secret_file(path: Path) -> str:

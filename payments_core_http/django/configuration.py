@@ -29,7 +29,9 @@ OWN_SETTINGS: Mapping[str, str] = {
     "PAYMENTS_PARTNER_ID": "the partner id of the project's app",
     "PAYMENTS_APP_NAME": "the name of the project's app, which payers see",
 }
-_RING_FILE = "keys.ring_file"
+WITHOUT_RING_FILE = (
+    f"In a new sandbox `{MIGRATE}` creates it. Later, restore it: it opens what was sealed"
+)
 _DEFAULTS = {"PAYMENTS_PARTNER_ID": "django", "PAYMENTS_APP_NAME": "Shop"}
 
 
@@ -85,13 +87,7 @@ def as_text(name: str, value: Any) -> str:
 
 def explain(refusal: ConfigurationRefused) -> ImproperlyConfigured:
     """The refusal as Django's own error, with the names of the settings."""
-    sentences = [describe(fault) for fault in refusal.faults]
-    lacks_file = isinstance(refusal.__cause__, FileNotFoundError)
-    if lacks_file and any(fault.path == _RING_FILE for fault in refusal.faults):
-        sentences.append(
-            f"In a new sandbox `{MIGRATE}` creates it. Later, restore it: it opens what was sealed."
-        )
-    return ImproperlyConfigured(" ".join(sentences))
+    return ImproperlyConfigured(" ".join(describe(fault) for fault in refusal.faults))
 
 
 def describe(fault: FieldError) -> str:

@@ -162,7 +162,7 @@ def _open_service(configuration: Configuration) -> PaymentsService:
         partial(opening.require_migrated, by=MIGRATE), configures_logs=False
     )
     opening.begin_logs(configuration, surroundings)
-    key_ring = assembling.build_key_ring(configuration)
+    key_ring = assembling.build_key_ring(configuration, advice=configuring.WITHOUT_RING_FILE)
     with contextlib.ExitStack() as undo:
         storage = assembling.build_storage(configuration)
         undo.callback(storage.close)

@@ -92,7 +92,7 @@ class Command(BaseCommand):
         self._say(f"The key ring is in {name}. Keep it with your secrets, out of the repository.")
 
     def _prepare_app(self, configuration: Configuration, storage: Storage) -> None:
-        key_ring = assembling.build_key_ring(configuration)
+        key_ring = assembling.build_key_ring(configuration, advice=configuring.WITHOUT_RING_FILE)
         service = assembling.build_service(configuration, storage, key_ring)
         assembling.require_known_key_ring(service)
         service.refresh()
