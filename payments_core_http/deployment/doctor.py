@@ -48,7 +48,10 @@ from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.chain_checks import SYSTEM_TIME, check_chain, check_nodes
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.findings import Finding, Level
-from payments_core_http.deployment.job_checks import check_parked, check_queues
+from payments_core_http.deployment.job_checks import check_parked
+from payments_core_http.deployment.job_checks import (
+    check_queues as _check_queues,  # by this name a program of tests/public_reports imports it
+)
 from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.deployment.price_checks import check_prices, check_rates
 from payments_core_http.deployment.provider_checks import (
@@ -150,7 +153,7 @@ def _run_all(
         yield from _catch_faults("operators", operators)
         yield from _catch_faults("kyc", check_waiting(service, configuration, now))
         yield from _catch_faults("notices", check_notices(service, configuration.mode))
-        yield from _catch_faults("worker", check_queues(service, configuration.mode, now))
+        yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
         yield from _catch_faults(
             "jobs", check_parked(service.parts.ports.storage, configuration.mode)
         )
