@@ -51,7 +51,8 @@ class Row:
     `outside` rows act on the chain or the clock, which no transaction spans. `names` is for those
     whose body or query names an object, and `grants` is the permission that the body gives away.
     `legacy` has the products of v1, which has no scopes. `of` are products that no scope stands
-    for. An open row that `leads_on` sends who has an operator's session to its page.
+    for. An open row that `leads_on` sends who has an operator's session to its page. A row that is
+    `entered` leaves an entry in the audit trail where it refuses the right credential's request.
     """
 
     method: str
@@ -70,6 +71,7 @@ class Row:
     grants: str | None = None
     of: frozenset[str] = frozenset()
     leads_on: bool = False
+    entered: bool = False
 
     @property
     def name(self) -> str:
@@ -146,12 +148,13 @@ def _operator(
     ok: int | None = None,
     outside: bool = False,
     code: str | None = None,
+    entered: bool = False,
 ) -> Row:
     """A page, and a form that leads to one."""
     return Row(
         method=method, path=f"/dashboard{path}", caller="operator",
         ok=ok or (200 if method == "GET" else 303), scopes=frozenset(scopes.split()),
-        outside=outside, code=code,
+        outside=outside, code=code, entered=entered,
     )  # fmt: skip
 
 
@@ -216,8 +219,10 @@ _TABLE: tuple[Row, ...] = (
     _operator("GET", "/links/{paymentId}", _PAYMENTS),
     _operator("GET", "/audit"),
     _operator("GET", "/security"),
-    # A wrong password, and no second factor: nothing is committed.
-    _operator("POST", "/security/begin", ok=400, code="validation_error", outside=True),
+    # A wrong password, and no second factor.
+    _operator(
+        "POST", "/security/begin", ok=400, code="validation_error", outside=True, entered=True
+    ),
     *(
         _operator("POST", f"/security/{what}", ok=409, code="invalid_state", outside=True)
         for what in ("confirm", "recovery-codes", "turn-off")
