@@ -113,8 +113,8 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 # the longest suites first, so that short ones are left for the end, when cores would be idle; what
 # the gate does not need is not measured, because that would double its time. Tidiness is in
 # suite-rest.
-SUITES := suite-pages suite-adapters suite-storages suite-rest suite-measured suite-chains \
-	suite-deployed suite-http suite-sqlite suite-fuzz suite-citus suite-reports suite-weak
+SUITES := suite-pages suite-storages suite-http suite-adapters suite-rest suite-measured \
+	suite-chains suite-deployed suite-sqlite suite-fuzz suite-citus suite-reports suite-weak
 # Suites wait for processes and clocks much of their time, so four keep two cores busy.
 # The suites for a newcomer: the laws, every operation on the weak storage, every route over WSGI, the
 # promises of the storages that need no server, webhooks, and the examples. No browser, no server's
