@@ -29,6 +29,7 @@ from payments_core_http.pages.transfers import (
     build_receipt,
     build_transfer,
     describe_receipt,
+    is_in_review,
 )
 from payments_core_http.pages.words import (
     AMOUNT,
@@ -273,7 +274,7 @@ def _choose_words(page: CheckoutPage) -> Words:
         return evolve(words, heading=ELSEWHERE_WORDS.heading) if is_elsewhere else words
     if page.stage == "waiting" and _is_elsewhere(page):
         return ELSEWHERE_WORDS
-    if page.stage == "received" and IN_REVIEW in page.payment.labels:
+    if is_in_review(page):
         return IN_REVIEW_WORDS
     if page.stage == "paid" and page.notices:
         return PAID_WITH_NEWS_WORDS

@@ -75,11 +75,15 @@ def build_transfer(
     )
 
 
+def is_in_review(page: CheckoutPage) -> bool:
+    """Whether what has arrived is held for a check, before it is passed on."""
+    return page.stage == "received" and IN_REVIEW in page.payment.labels
+
+
 def build_receipt(page: CheckoutPage, language: Language) -> PaidReceipt | None:
     """The receipt of a Payment that was paid; None if it was not, or is held for a check."""
     arrived = [one.observed_at_ms for one in page.receipts if one.status == "verified"]
-    is_held = page.stage == "received" and IN_REVIEW in page.payment.labels
-    if page.stage not in _WITH_RECEIPT or is_held or not arrived:
+    if page.stage not in _WITH_RECEIPT or is_in_review(page) or not arrived:
         return None
     payment = page.payment
     return PaidReceipt(
